@@ -1,0 +1,60 @@
+# Everything needed to work here.  `make` alone prints the manual; each target calls real tools.
+
+PYTHON ?= python3
+HEADWATER_SOAK_S ?= 3600
+export PYTHON HEADWATER_SOAK_S
+
+BIN := .venv/bin
+# Named after the lock's content: when it changes the file is not there and packages are brought up to date.
+INSTALLED := .venv/.installed-$(shell cat requirements.txt pyproject.toml | sha256sum | cut -c1-16)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup java postgresql fmt check unit test bench soak demo lock
+
+help: ## print this manual
+	@echo "Headwater: make demo shows it, make test proves it; both install what they need."
+	@echo
+	@sed -nE 's/^([a-z]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 16
+
+setup: $(INSTALLED) java ## install Python packages and Java, where absent; nothing else
+
+$(INSTALLED):
+	@scripts/setup.sh packages $@
+
+java: $(INSTALLED)
+	@scripts/setup.sh java
+
+# After java: two runs of apt at a time would wait for each other and fail.
+postgresql: java
+	@scripts/setup.sh postgresql
+
+fmt: $(INSTALLED) ## format the code and mend what can be mended
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+check: $(INSTALLED) ## format, lint, types, imports, house rules
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy --strict headwater tests
+	$(BIN)/lint-imports
+	$(BIN)/pytest tests/test_tidy.py
+
+unit: setup ## tests of pure functions and small machines: seconds
+	$(BIN)/pytest tests/unit
+
+test: check setup postgresql ## everything: check, then unit, text, wire and chaos tests
+	$(BIN)/pytest tests --ignore tests/test_tidy.py
+
+bench: setup postgresql ## benchmarks; numbers on the terminal and in tests/bench
+	$(BIN)/pytest -s -o python_files='bench_*.py' tests/bench
+
+soak: setup postgresql ## chaos for an hour, or for HEADWATER_SOAK_S=seconds
+	$(BIN)/pytest -s -o timeout=0 -o python_files='soak_*.py' tests/chaos
+
+demo: setup ## start a server with live auctions and watch its tables grow; Ctrl-C ends it
+	$(BIN)/headwater demo
+
+lock: $(INSTALLED) ## choose versions anew and write requirements.txt
+	$(BIN)/uv lock
+	$(BIN)/uv export --quiet --frozen --all-groups --no-emit-project --no-header \
+		--format requirements-txt --output-file requirements.txt

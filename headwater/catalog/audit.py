@@ -1,0 +1,206 @@
+"""What the audit log says of each update.
+
+    events(before, update, after) -> the lines of mz_audit_events, without id and time
+
+Lives of objects (mz_object_lifetimes, mz_object_history) are read from the same
+lines, so what is not said here has no history.  Temporary items leave no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headwater.catalog.state import CatalogState, Item, Schema, replica_ids
+from headwater.catalog.updates import (
+    AlterCluster,
+    CreateCluster,
+    CreateDatabase,
+    CreateItem,
+    CreateRole,
+    CreateSchema,
+    DropCluster,
+    DropDatabase,
+    DropItem,
+    DropRole,
+    DropSchema,
+    RenameCluster,
+    RenameItem,
+    RenameSchema,
+    SetComment,
+    SetSystemVariable,
+    SwapClusters,
+    SwapItems,
+    SwapSchemas,
+    Update,
+    UpdateItem,
+)
+
+Details = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEvent:
+    """One line of the audit log; `id` counts from 1."""
+
+    id: int
+    event_type: str  # create, drop, alter, comment
+    object_type: str  # as mz_objects.type has it, or database, schema, cluster, cluster-replica, role
+    details: Details
+    user: str | None
+    occurred_at_ms: int
+
+
+Line = tuple[str, str, Details]
+"""(event_type, object_type, details)."""
+
+
+def events(before: CatalogState, update: Update, after: CatalogState) -> list[Line]:
+    """The lines an update leaves."""
+    match update:
+        case CreateItem() | DropItem() | RenameItem() | SwapItems() | UpdateItem():
+            return _item_events(before, update, after)
+        case CreateCluster() | AlterCluster() | RenameCluster() | SwapClusters() | DropCluster():
+            return _cluster_events(before, update, after)
+        case CreateDatabase(database):
+            return [("create", "database", {"id": database.id, "name": database.name})]
+        case DropDatabase(database_id):
+            return [("drop", "database", {"id": database_id, "name": before.databases[database_id].name})]
+        case CreateSchema(schema):
+            return [("create", "schema", _schema_details(after, schema))]
+        case DropSchema(schema_id):
+            return [("drop", "schema", _schema_details(before, before.schemas[schema_id]))]
+        case RenameSchema(schema_id):
+            return [_schema_renamed(before, after, schema_id)]
+        case SwapSchemas(first_id, second_id):
+            return [_schema_renamed(before, after, i) for i in (first_id, second_id)]
+        case CreateRole(role):
+            return [("create", "role", {"id": role.id, "name": role.name})]
+        case DropRole(role_id):
+            return [("drop", "role", {"id": role_id, "name": before.roles[role_id].name})]
+        case SetComment(comment):
+            details = {"id": comment.object_id, "sub_id": comment.sub_id}
+            return [("comment", comment.object_kind.replace(" ", "-"), details)]
+        case SetSystemVariable(name, value):
+            return [("alter", "system", {"name": name, "value": value})]
+
+
+def _item_events(
+    before: CatalogState,
+    update: CreateItem | DropItem | RenameItem | SwapItems | UpdateItem,
+    after: CatalogState,
+) -> list[Line]:
+    match update:
+        case CreateItem(item):
+            return [] if item.temporary_pid is not None else [_item_line("create", after, item)]
+        case DropItem(item_id):
+            item = before.items[item_id]
+            return [] if item.temporary_pid is not None else [_item_line("drop", before, item)]
+        case RenameItem(item_id):
+            return _item_renamed(before, after, item_id)
+        case SwapItems(first_id, second_id):
+            return [line for i in (first_id, second_id) for line in _item_renamed(before, after, i)]
+        case UpdateItem(item_id):
+            # A rewritten text says nothing new of the object; other facts do.
+            old, new = before.items[item_id], after.items[item_id]
+            same = (old.relation, old.details, old.cluster_id, old.owner_id) == (
+                new.relation,
+                new.details,
+                new.cluster_id,
+                new.owner_id,
+            )
+            return [] if same or new.temporary_pid is not None else [_item_line("alter", after, new)]
+
+
+def _item_line(event_type: str, state: CatalogState, item: Item) -> Line:
+    details: dict[str, object] = {"id": item.id, **_name(state, item)}
+    if item.cluster_id is not None:
+        details["cluster_id"] = item.cluster_id
+    if item.kind == "source":
+        details["external_type"] = item.details.get("source_type")
+    if item.source_id is not None:
+        details["source_id"] = item.source_id
+    return (event_type, item.kind.replace(" ", "-"), details)
+
+
+def _item_renamed(before: CatalogState, after: CatalogState, item_id: str) -> list[Line]:
+    old, new = before.items[item_id], after.items[item_id]
+    if new.temporary_pid is not None:
+        return []
+    details = {"id": item_id, "old_name": _name(before, old), "new_name": _name(after, new)}
+    return [("alter", new.kind.replace(" ", "-"), details)]
+
+
+def _name(state: CatalogState, item: Item) -> dict[str, object]:
+    schema = state.schema(item.schema_id)
+    database = state.database_of(item)
+    return {
+        "database": None if database is None else database.name,
+        "schema": schema.name,
+        "item": item.name,
+    }
+
+
+def _schema_details(state: CatalogState, schema: Schema) -> Details:
+    database = state.databases[schema.database_id] if schema.database_id else None
+    return {
+        "id": schema.id,
+        "name": schema.name,
+        "database_name": None if database is None else database.name,
+    }
+
+
+def _schema_renamed(before: CatalogState, after: CatalogState, schema_id: str) -> Line:
+    old, new = before.schemas[schema_id], after.schemas[schema_id]
+    return ("alter", "schema", {"id": schema_id, "old_name": old.name, "new_name": new.name})
+
+
+def _cluster_events(
+    before: CatalogState,
+    update: CreateCluster | AlterCluster | RenameCluster | SwapClusters | DropCluster,
+    after: CatalogState,
+) -> list[Line]:
+    match update:
+        case CreateCluster(cluster):
+            line: Line = ("create", "cluster", {"id": cluster.id, "name": cluster.name})
+            return [line, *_replica_events(before, after, cluster.id)]
+        case DropCluster(cluster_id):
+            line = ("drop", "cluster", {"id": cluster_id, "name": before.clusters[cluster_id].name})
+            return [*_replica_events(before, after, cluster_id), line]
+        case AlterCluster(cluster_id):
+            new = after.clusters[cluster_id]
+            line = ("alter", "cluster", {"id": cluster_id, "name": new.name, "size": new.size})
+            return [line, *_replica_events(before, after, cluster_id)]
+        case RenameCluster(cluster_id):
+            return [_cluster_renamed(before, after, cluster_id)]
+        case SwapClusters(first_id, second_id):
+            return [_cluster_renamed(before, after, i) for i in (first_id, second_id)]
+
+
+def _cluster_renamed(before: CatalogState, after: CatalogState, cluster_id: str) -> Line:
+    old, new = before.clusters[cluster_id], after.clusters[cluster_id]
+    return ("alter", "cluster", {"id": cluster_id, "old_name": old.name, "new_name": new.name})
+
+
+def _replica_events(before: CatalogState, after: CatalogState, cluster_id: str) -> list[Line]:
+    """Replicas come and go with the replication factor, and are made anew when the size changes."""
+    old, new = before.clusters.get(cluster_id), after.clusters.get(cluster_id)
+    resized = old is not None and new is not None and old.size != new.size
+    old_ids = () if old is None else replica_ids(old)
+    new_ids = () if new is None else replica_ids(new)
+    lines: list[Line] = []
+    for event_type, ids, others, cluster in (
+        ("drop", old_ids, new_ids, old),
+        ("create", new_ids, old_ids, new),
+    ):
+        for place, replica_id in enumerate(ids, start=1):
+            if cluster is not None and (resized or replica_id not in others):
+                details = {
+                    "cluster_id": cluster.id,
+                    "cluster_name": cluster.name,
+                    "replica_id": replica_id,
+                    "replica_name": f"r{place}",
+                    "logical_size": cluster.size,
+                }
+                lines.append((event_type, "cluster-replica", details))
+    return lines

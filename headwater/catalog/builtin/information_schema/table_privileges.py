@@ -1,0 +1,29 @@
+"""information_schema.table_privileges: what roles may do with relations."""
+
+from __future__ import annotations
+
+from headwater.catalog.builtin.grants import grant_rows
+from headwater.catalog.builtin.shape import shape
+from headwater.catalog.builtin.table import BuiltinTable
+
+RELATION = BuiltinTable(
+    number=611,
+    schema="information_schema",
+    name="table_privileges",
+    description="What roles may do with relations.",
+    columns=shape(
+        """
+        grantor text?
+        grantee text?
+        table_catalog text?
+        table_schema text?
+        table_name text?
+        privilege_type text?
+        is_grantable text?
+        with_hierarchy text?
+        """
+    ),
+    rows=grant_rows,
+    scope="database",
+    database_columns=("table_catalog",),
+)

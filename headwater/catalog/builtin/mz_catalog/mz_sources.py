@@ -1,0 +1,57 @@
+"""mz_catalog.mz_sources: the sources."""
+
+from __future__ import annotations
+
+from headwater.catalog.builtin.facts import SystemFacts
+from headwater.catalog.builtin.objects import privileges, redacted
+from headwater.catalog.builtin.shape import shape
+from headwater.catalog.builtin.table import BuiltinTable, Columns
+
+
+def _rows(facts: SystemFacts) -> Columns:
+    sources = [item for item in facts.state.items.values() if item.kind == "source"]
+    return {
+        "id": [s.id for s in sources],
+        "oid": [s.oid for s in sources],
+        "schema_id": [s.schema_id for s in sources],
+        "name": [s.name for s in sources],
+        "type": [s.details["source_type"] for s in sources],
+        "connection_id": [s.details.get("connection_id") for s in sources],
+        "size": None,
+        "envelope_type": [s.details.get("envelope_type") for s in sources],
+        "key_format": [s.details.get("key_format") for s in sources],
+        "value_format": [s.details.get("value_format") for s in sources],
+        "cluster_id": [s.cluster_id for s in sources],
+        "owner_id": [s.owner_id for s in sources],
+        "privileges": [privileges(s.owner_id, "source") for s in sources],
+        "create_sql": [s.create_sql for s in sources],
+        "redacted_create_sql": [redacted(s.create_sql) for s in sources],
+    }
+
+
+RELATION = BuiltinTable(
+    number=107,
+    schema="mz_catalog",
+    name="mz_sources",
+    description="The sources.",
+    columns=shape(
+        """
+        id text
+        oid oid
+        schema_id text
+        name text
+        type text
+        connection_id text?
+        size text?
+        envelope_type text?
+        key_format text?
+        value_format text?
+        cluster_id text?
+        owner_id text
+        privileges mz_aclitem[]
+        create_sql text?
+        redacted_create_sql text?
+        """
+    ),
+    rows=_rows,
+)

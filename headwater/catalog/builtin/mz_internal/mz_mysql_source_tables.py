@@ -1,0 +1,20 @@
+"""mz_internal.mz_mysql_source_tables: which MySQL table feeds which table."""
+
+from __future__ import annotations
+
+from headwater.catalog.builtin.shape import shape
+from headwater.catalog.builtin.table import BuiltinTable
+
+RELATION = BuiltinTable(
+    number=204,
+    schema="mz_internal",
+    name="mz_mysql_source_tables",
+    description="Which MySQL table feeds which table.",
+    columns=shape(
+        """
+        id text
+        schema_name text
+        table_name text
+        """
+    ),
+)

@@ -1,0 +1,101 @@
+"""Statistics of sources as rows: the stored ones, and those of a source with its exports added."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from headwater.catalog.builtin.facts import SourceStatistics, SystemFacts
+from headwater.catalog.builtin.shape import shape
+from headwater.catalog.builtin.table import Columns
+from headwater.catalog.builtin.values import duration
+
+STATISTICS_COLUMNS = shape(
+    """
+    id text
+    replica_id text?
+    messages_received uint8
+    bytes_received uint8
+    updates_staged uint8
+    updates_committed uint8
+    records_indexed uint8
+    bytes_indexed uint8
+    rehydration_latency interval?
+    snapshot_records_known uint8?
+    snapshot_records_staged uint8?
+    snapshot_committed bool
+    offset_known uint8?
+    offset_committed uint8?
+    """
+)
+
+
+def statistics_rows(rows: Sequence[SourceStatistics]) -> Columns:
+    """Column-wise."""
+    return {
+        "id": [s.id for s in rows],
+        "replica_id": [s.replica_id for s in rows],
+        "messages_received": [s.messages_received for s in rows],
+        "bytes_received": [s.bytes_received for s in rows],
+        "updates_staged": [s.updates_staged for s in rows],
+        "updates_committed": [s.updates_committed for s in rows],
+        "records_indexed": [s.records_indexed for s in rows],
+        "bytes_indexed": [s.bytes_indexed for s in rows],
+        "rehydration_latency": [duration(s.rehydration_latency_ms) for s in rows],
+        "snapshot_records_known": [s.snapshot_records_known for s in rows],
+        "snapshot_records_staged": [s.snapshot_records_staged for s in rows],
+        "snapshot_committed": [s.snapshot_committed for s in rows],
+        "offset_known": [s.offset_known for s in rows],
+        "offset_committed": [s.offset_committed for s in rows],
+    }
+
+
+def with_exports(facts: SystemFacts) -> Sequence[SourceStatistics]:
+    """The stored rows, with each source's row being the sum of its own and its exports'."""
+    stored = [s for s in facts.statistics() if s.id in facts.state.items]
+    exports: dict[tuple[str, str | None], list[SourceStatistics]] = {}
+    for row in stored:
+        source_id = facts.state.items[row.id].source_id
+        if source_id is not None:
+            exports.setdefault((source_id, row.replica_id), []).append(row)
+    rows = []
+    for row in stored:
+        added = exports.pop((row.id, row.replica_id), [])
+        rows.append(_sum(row.id, row.replica_id, [row, *added], of_exports=added) if added else row)
+    # A source may have said nothing of its own yet.
+    for (source_id, replica_id), added in exports.items():
+        rows.append(_sum(source_id, replica_id, added, of_exports=added))
+    return rows
+
+
+def _sum(
+    source_id: str,
+    replica_id: str | None,
+    rows: Sequence[SourceStatistics],
+    of_exports: Sequence[SourceStatistics],
+) -> SourceStatistics:
+    """Counters add up; the source is as far as its slowest export."""
+    return replace(
+        SourceStatistics(source_id, replica_id),
+        messages_received=sum(s.messages_received for s in rows),
+        bytes_received=sum(s.bytes_received for s in rows),
+        updates_staged=sum(s.updates_staged for s in rows),
+        updates_committed=sum(s.updates_committed for s in rows),
+        records_indexed=sum(s.records_indexed for s in rows),
+        bytes_indexed=sum(s.bytes_indexed for s in rows),
+        rehydration_latency_ms=max(_known(s.rehydration_latency_ms for s in rows), default=None),
+        snapshot_records_known=_sum_known(s.snapshot_records_known for s in rows),
+        snapshot_records_staged=_sum_known(s.snapshot_records_staged for s in rows),
+        snapshot_committed=all(s.snapshot_committed for s in of_exports),
+        offset_known=max(_known(s.offset_known for s in rows), default=None),
+        offset_committed=min(_known(s.offset_committed for s in rows), default=None),
+    )
+
+
+def _known(values: Iterable[int | None]) -> list[int]:
+    return [value for value in values if value is not None]
+
+
+def _sum_known(values: Iterable[int | None]) -> int | None:
+    known = _known(values)
+    return sum(known) if known else None

@@ -1,0 +1,256 @@
+"""The catalog as a value: what exists at one version, immutable.
+
+    CatalogState
+      databases -> schemas -> items       by id; items also by (schema, name)
+      clusters, roles, comments, system variables
+      dependents                          id -> the items that were made from it
+
+A change makes a new state (`apply.py`); readers keep the one they have.  Copying a
+dictionary of a few thousand entries takes microseconds, so nothing cleverer than
+copying is done.
+
+What the product itself has (system relations, their schemas) never changes and is
+not in the mappings: system schemas are constants below, system relations are in
+`builtin/`.  Temporary items are in the state but never durable; each session's are
+told apart by its backend pid.
+
+Not here: durability (`store.py`), names as a session sees them (`snapshot.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from headwater.core.ids import id_number
+from headwater.core.limits import CLUSTER_REPLICAS_MAX
+from headwater.core.relation import Relation
+
+FIRST_USER_OID: Final = 20_000
+
+SYSTEM_ROLE_ID: Final = "s1"
+SUPPORT_ROLE_ID: Final = "s2"
+DEFAULT_ROLE_ID: Final = "u1"
+DEFAULT_DATABASE_ID: Final = "u1"
+DEFAULT_SCHEMA_ID: Final = "u1"
+DEFAULT_CLUSTER_ID: Final = "u1"
+TEMPORARY_SCHEMA_ID: Final = "0"
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Someone who may own and connect."""
+
+    id: str
+    oid: int
+    name: str
+    inherit: bool = True
+    login: bool = True
+    superuser: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A namespace of schemas."""
+
+    id: str
+    oid: int
+    name: str
+    owner_id: str = DEFAULT_ROLE_ID
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A namespace of items; system schemas and the temporary one belong to no database."""
+
+    id: str
+    oid: int
+    database_id: str | None
+    name: str
+    owner_id: str = DEFAULT_ROLE_ID
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A Spark process that runs ingestions and large reads; 0 replicas means it is paused."""
+
+    id: str
+    name: str
+    size: str
+    replication_factor: int = 1
+    owner_id: str = DEFAULT_ROLE_ID
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Something in a schema.
+
+    `create_sql` is canonical and names everything in full.  `dependencies` are ids in
+    the order in which the statement mentions them.  `details` are the facts of the kind,
+    as JSON values:
+
+        source    {"source_type": "load-generator", "options": {...},
+                   "timestamp_interval_ms": 1000, "retain_history_ms": 1000,
+                   "references": [{"namespace": ["mz_load_generators", "auction"], "name": "bids",
+                                   "columns": ["id", ...]}, ...],
+                   "references_updated_at_ms": ...}
+        table     {"retain_history_ms": ...}; fed by a source also
+                  {"source_id": "u1", "export": {...}}
+        view      nothing; the query is `definition`
+    """
+
+    id: str
+    oid: int
+    schema_id: str
+    name: str
+    kind: str
+    create_sql: str
+    relation: Relation
+    dependencies: tuple[str, ...] = ()
+    cluster_id: str | None = None
+    definition: str | None = None
+    owner_id: str = DEFAULT_ROLE_ID
+    details: Mapping[str, Any] = field(default_factory=dict)
+    created_at_ms: int = 0
+    temporary_pid: int | None = None
+
+    @property
+    def source_id(self) -> str | None:
+        """The source that feeds this table, if one does."""
+        source = self.details.get("source_id")
+        return None if source is None else str(source)
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """What COMMENT ON left; `sub_id` is a column's 1-based position."""
+
+    object_kind: str
+    object_id: str
+    sub_id: int | None
+    text: str
+
+
+NameKey = tuple[str, int, str]
+"""(schema id, backend pid of a temporary item or 0, name)."""
+CommentKey = tuple[str, str, int]
+"""(object kind, object id, column position or 0)."""
+
+SYSTEM_SCHEMAS: Final[Mapping[str, Schema]] = {
+    schema.id: schema
+    for schema in (
+        Schema("s1", 16_700, None, "mz_catalog", SYSTEM_ROLE_ID),
+        Schema("s2", 11, None, "pg_catalog", SYSTEM_ROLE_ID),
+        Schema("s3", 16_701, None, "mz_internal", SYSTEM_ROLE_ID),
+        Schema("s4", 16_702, None, "information_schema", SYSTEM_ROLE_ID),
+        Schema(TEMPORARY_SCHEMA_ID, 16_703, None, "mz_temp", SYSTEM_ROLE_ID),
+    )
+}
+SYSTEM_SCHEMA_IDS: Final[Mapping[str, str]] = {schema.name: schema.id for schema in SYSTEM_SCHEMAS.values()}
+
+
+def key_of(item: Item) -> NameKey:
+    """The place of an item in its namespace."""
+    return (item.schema_id, item.temporary_pid or 0, item.name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CatalogState:
+    """Everything users made, at one version.
+
+    `derived` is a place for tables computed from this very state (`builtin/evaluate.py`);
+    it lives and dies with it.
+    """
+
+    version: int = 0
+    databases: Mapping[str, Database] = field(default_factory=dict)
+    schemas: Mapping[str, Schema] = field(default_factory=dict)
+    clusters: Mapping[str, Cluster] = field(default_factory=dict)
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    items: Mapping[str, Item] = field(default_factory=dict)
+    comments: Mapping[CommentKey, Comment] = field(default_factory=dict)
+    system_variables: Mapping[str, str] = field(default_factory=dict)
+    item_ids: Mapping[NameKey, str] = field(default_factory=dict)
+    dependents: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    derived: dict[object, Any] = field(default_factory=dict, repr=False)
+
+    def schema(self, schema_id: str) -> Schema:
+        """A schema by id, system schemas included; KeyError when there is none."""
+        return SYSTEM_SCHEMAS.get(schema_id) or self.schemas[schema_id]
+
+    def database_named(self, name: str) -> Database | None:
+        return next((d for d in self.databases.values() if d.name == name), None)
+
+    def schema_named(self, database_id: str | None, name: str) -> Schema | None:
+        """The schema of this name in a database; None as database means the system schemas."""
+        if database_id is None:
+            return SYSTEM_SCHEMAS.get(SYSTEM_SCHEMA_IDS.get(name, ""))
+        return next(
+            (s for s in self.schemas.values() if s.name == name and s.database_id == database_id), None
+        )
+
+    def cluster_named(self, name: str) -> Cluster | None:
+        return next((c for c in self.clusters.values() if c.name == name), None)
+
+    def role_named(self, name: str) -> Role | None:
+        return next((r for r in self.roles.values() if r.name == name), None)
+
+    def item_named(self, schema_id: str, name: str, temporary_pid: int | None = None) -> Item | None:
+        item_id = self.item_ids.get((schema_id, temporary_pid or 0, name))
+        return None if item_id is None else self.items[item_id]
+
+    def schemas_of(self, database_id: str) -> tuple[Schema, ...]:
+        return tuple(s for s in self.schemas.values() if s.database_id == database_id)
+
+    def items_of(self, schema_id: str) -> tuple[Item, ...]:
+        return tuple(item for item in self.items.values() if item.schema_id == schema_id)
+
+    def items_of_cluster(self, cluster_id: str) -> tuple[Item, ...]:
+        return tuple(item for item in self.items.values() if item.cluster_id == cluster_id)
+
+    def tables_of_source(self, source_id: str) -> tuple[Item, ...]:
+        """The tables a source feeds, in order of creation."""
+        fed = (self.items[i] for i in self.dependents.get(source_id, ()))
+        return tuple(sorted((i for i in fed if i.source_id == source_id), key=lambda i: id_number(i.id)))
+
+    def temporary_items_of(self, backend_pid: int) -> tuple[Item, ...]:
+        return tuple(item for item in self.items.values() if item.temporary_pid == backend_pid)
+
+    def database_of(self, item: Item) -> Database | None:
+        database_id = self.schema(item.schema_id).database_id
+        return None if database_id is None else self.databases[database_id]
+
+    def comment_on(self, object_kind: str, object_id: str, sub_id: int | None = None) -> str | None:
+        comment = self.comments.get((object_kind, object_id, sub_id or 0))
+        return None if comment is None else comment.text
+
+    def drop_order(self, item_ids: Iterable[str]) -> tuple[str, ...]:
+        """These items and all that depend on them, each after everything that depends on it."""
+        order: list[str] = []
+        seen: set[str] = set()
+        for root in item_ids:
+            if root in seen:
+                continue
+            seen.add(root)
+            # An explicit stack: a chain of views may be longer than Python's own.
+            stack: list[tuple[str, Iterator[str]]] = [(root, self._dependents_of(root))]
+            while stack:
+                current, children = stack[-1]
+                child = next((c for c in children if c not in seen), None)
+                if child is None:
+                    order.append(current)
+                    stack.pop()
+                else:
+                    seen.add(child)
+                    stack.append((child, self._dependents_of(child)))
+        return tuple(order)
+
+    def _dependents_of(self, item_id: str) -> Iterator[str]:
+        return iter(sorted(self.dependents.get(item_id, ()), key=id_number, reverse=True))
+
+
+def replica_ids(cluster: Cluster) -> tuple[str, ...]:
+    """The ids of a cluster's replicas: they have no other identity than their place in it."""
+    first = (id_number(cluster.id) - 1) * CLUSTER_REPLICAS_MAX
+    return tuple(f"u{first + place}" for place in range(1, cluster.replication_factor + 1))

@@ -1,0 +1,314 @@
+"""Changes of the catalog as values: what to do, and what must be true for it.
+
+A DDL statement becomes a list of `Update` and a list of `Requirement`.  The store
+checks all requirements and applies all updates in one transaction, or nothing.
+
+    Update        carried out by `apply.apply`; one that cannot be is a bug of ours
+    Requirement   checked by `check` against the state the transaction begins with;
+                  one that fails is told to the user
+
+Nothing here parses SQL: whoever renames an item also sends `UpdateItem` for the
+dependents whose text names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from headwater.catalog.state import (
+    CatalogState,
+    Cluster,
+    Comment,
+    Database,
+    Item,
+    Role,
+    Schema,
+)
+from headwater.core.errors import UserError
+from headwater.core.relation import Relation
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDatabase:
+    database: Database
+
+
+@dataclass(frozen=True, slots=True)
+class DropDatabase:
+    """Its schemas must be gone by now."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSchema:
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class DropSchema:
+    """Its items must be gone by now."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenameSchema:
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SwapSchemas:
+    """The two names change places, within one database."""
+
+    first_id: str
+    second_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CreateCluster:
+    cluster: Cluster
+
+
+@dataclass(frozen=True, slots=True)
+class AlterCluster:
+    """None leaves a property as it is."""
+
+    id: str
+    size: str | None = None
+    replication_factor: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RenameCluster:
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SwapClusters:
+    """The two names change places."""
+
+    first_id: str
+    second_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropCluster:
+    """Nothing may run on it any more."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CreateRole:
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class DropRole:
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CreateItem:
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class DropItem:
+    """Its dependents must be gone by now; see `CatalogState.drop_order`."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateItem:
+    """None leaves a property as it is."""
+
+    id: str
+    create_sql: str | None = None
+    definition: str | None = None
+    relation: Relation | None = None
+    dependencies: tuple[str, ...] | None = None
+    details: Mapping[str, Any] | None = None
+    cluster_id: str | None = None
+    owner_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RenameItem:
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SwapItems:
+    """The two names, with their schemas, change places; ids and contents stay."""
+
+    first_id: str
+    second_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetComment:
+    """An empty text takes the comment away."""
+
+    comment: Comment
+
+
+@dataclass(frozen=True, slots=True)
+class SetSystemVariable:
+    """None resets it."""
+
+    name: str
+    value: str | None
+
+
+Update: TypeAlias = (
+    CreateDatabase
+    | DropDatabase
+    | CreateSchema
+    | DropSchema
+    | RenameSchema
+    | SwapSchemas
+    | CreateCluster
+    | AlterCluster
+    | RenameCluster
+    | SwapClusters
+    | DropCluster
+    | CreateRole
+    | DropRole
+    | CreateItem
+    | DropItem
+    | UpdateItem
+    | RenameItem
+    | SwapItems
+    | SetComment
+    | SetSystemVariable
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogVersionIs:
+    """Nobody changed the catalog since the statement was planned."""
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class NameFree:
+    """No item of that name in the schema."""
+
+    schema_id: str
+    name: str
+    temporary_pid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseNameFree:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaNameFree:
+    database_id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterNameFree:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RoleNameFree:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemExists:
+    """An item the statement uses is still there; `name` is for the message."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaExists:
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseExists:
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterExists:
+    id: str
+    name: str
+
+
+Requirement: TypeAlias = (
+    CatalogVersionIs
+    | NameFree
+    | DatabaseNameFree
+    | SchemaNameFree
+    | ClusterNameFree
+    | RoleNameFree
+    | ItemExists
+    | SchemaExists
+    | DatabaseExists
+    | ClusterExists
+)
+
+
+def check(state: CatalogState, requirement: Requirement) -> None:
+    """Raise the user's error if the requirement does not hold in `state`."""
+    match requirement:
+        case CatalogVersionIs(version):
+            if state.version != version:
+                raise UserError(
+                    "the catalog was changed by another statement at the same time",
+                    "40001",
+                    detail=f"Planned at version {version}, now at {state.version}.",
+                    hint="Run the statement again.",
+                )
+        case NameFree(schema_id, name, temporary_pid):
+            if state.item_named(schema_id, name, temporary_pid) is not None:
+                raise UserError(f"catalog item '{name}' already exists", "42710")
+        case DatabaseNameFree(name):
+            if state.database_named(name) is not None:
+                raise UserError(f"database '{name}' already exists", "42P04")
+        case SchemaNameFree(database_id, name):
+            taken = state.schema_named(database_id, name) or state.schema_named(None, name)
+            if taken is not None:
+                raise UserError(f"schema '{name}' already exists", "42P06")
+        case ClusterNameFree(name):
+            if state.cluster_named(name) is not None:
+                raise UserError(f"cluster '{name}' already exists", "42710")
+        case RoleNameFree(name):
+            if state.role_named(name) is not None:
+                raise UserError(f"role '{name}' already exists", "42710")
+        case ItemExists(item_id, name):
+            if item_id not in state.items:
+                raise _dropped_meanwhile("catalog item", name)
+        case SchemaExists(schema_id, name):
+            if schema_id not in state.schemas:
+                raise _dropped_meanwhile("schema", name)
+        case DatabaseExists(database_id, name):
+            if database_id not in state.databases:
+                raise _dropped_meanwhile("database", name)
+        case ClusterExists(cluster_id, name):
+            if cluster_id not in state.clusters:
+                raise _dropped_meanwhile("cluster", name)
+
+
+def _dropped_meanwhile(kind: str, name: str) -> UserError:
+    return UserError(f"{kind} '{name}' was dropped while the statement ran", "42704")

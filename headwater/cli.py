@@ -1,0 +1,258 @@
+"""The command line: `headwater server|cluster|demo|sql|doctor`.
+
+Turns words into option values and calls whoever does the work.  That work is
+imported only when it is asked for, so that --help answers at once.
+
+Every option can be given by an environment variable as well, which --help names:
+HEADWATER_<COMMAND>_<OPTION>.  An error the user can mend ends with status 1 and
+says how; a wrong command line with status 2.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn, TextIO, TypeVar, get_args
+
+import click
+
+from headwater.core.errors import HeadwaterError, UserError
+from headwater.core.limits import TICK_INTERVAL_MS_DEFAULT, TICK_INTERVAL_MS_MAX, TICK_INTERVAL_MS_MIN
+from headwater.options import (
+    CLUSTER_NAME,
+    HTTP_ADDRESS,
+    INTERNAL_SQL_ADDRESS,
+    SPARK_MASTER,
+    SQL_ADDRESS,
+    Address,
+    ClusterOptions,
+    LogFormat,
+    LogLevel,
+    LogOptions,
+    ServerOptions,
+    SparkOptions,
+    UnixAddress,
+    parse_address,
+    parse_listen_address,
+    parse_setting,
+)
+
+T = TypeVar("T")
+Command = Callable[..., Any]
+
+CONTEXT = {
+    "auto_envvar_prefix": "HEADWATER",
+    "help_option_names": ["-h", "--help"],
+    "show_default": True,
+    "max_content_width": 100,
+}
+
+
+def _parsed(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """One of our parsers as an option's type: what it refuses is a wrong command line."""
+
+    def convert(text: str) -> T:
+        try:
+            return parse(text)
+        except UserError as error:
+            raise click.BadParameter(error.message) from error
+
+    return convert
+
+
+ADDRESS: dict[str, Any] = {"type": _parsed(parse_address), "metavar": "HOST:PORT"}
+LISTEN_ADDRESS: dict[str, Any] = {"type": _parsed(parse_listen_address), "metavar": "HOST:PORT|unix:PATH"}
+SETTING: dict[str, Any] = {"type": _parsed(parse_setting), "metavar": "KEY=VALUE"}
+DIRECTORY = click.Path(file_okay=False, path_type=Path)
+
+
+def _option(*names: str, **facts: Any) -> Callable[[Command], Command]:
+    return click.option(*names, show_envvar=True, **facts)
+
+
+def _spark_options(command: Command) -> Command:
+    command = _option(
+        "--spark-conf",
+        **SETTING,
+        multiple=True,
+        help="A setting of Spark; may be given several times. In the environment: separated by spaces.",
+    )(command)
+    return _option(
+        "--spark-master",
+        default=SPARK_MASTER,
+        help="Where Spark runs: in this machine's cores, or a master's URL.",
+    )(command)
+
+
+def _log_options(command: Command) -> Command:
+    command = _option(
+        "--log-format",
+        type=click.Choice(get_args(LogFormat)),
+        default="auto",
+        help="Diagnostics on stderr; auto is console on a terminal, keyvalue elsewhere.",
+    )(command)
+    return _option(
+        "--log-level", type=click.Choice(get_args(LogLevel)), default="info", help="The least level shown."
+    )(command)
+
+
+@click.group(context_settings=CONTEXT)
+@click.version_option(package_name="headwater", message="%(prog)s %(version)s")
+def main() -> None:
+    """A SQL server that keeps versioned, read-only tables in step with upstream systems."""
+
+
+@main.command()
+@_option("--data-dir", type=DIRECTORY, required=True, help="Where everything durable lives; made if absent.")
+@_option("--sql-address", **ADDRESS, default=str(SQL_ADDRESS), help="Where SQL clients connect.")
+@_option(
+    "--internal-sql-address",
+    **ADDRESS,
+    default=str(INTERNAL_SQL_ADDRESS),
+    help="Where the operator connects, with every privilege. Keep it private.",
+)
+@_option("--http-address", **ADDRESS, default=str(HTTP_ADDRESS), help="Health and metrics.")
+@_option(
+    "--timestamp-interval-ms",
+    type=click.IntRange(TICK_INTERVAL_MS_MIN, TICK_INTERVAL_MS_MAX),
+    default=TICK_INTERVAL_MS_DEFAULT,
+    help="How often a source ticks unless its TIMESTAMP INTERVAL says otherwise.",
+)
+@_spark_options
+@_log_options
+def server(
+    data_dir: Path,
+    sql_address: Address,
+    internal_sql_address: Address,
+    http_address: Address,
+    timestamp_interval_ms: int,
+    spark_master: str,
+    spark_conf: tuple[tuple[str, str], ...],
+    log_level: LogLevel,
+    log_format: LogFormat,
+) -> None:
+    """Run the server and its default cluster.
+
+    Prints a line that begins with "headwater ready" when statements can be run.
+    Ctrl-C or SIGTERM stops it.
+    """
+    from headwater.server import run_server
+
+    options = ServerOptions(
+        data_dir=data_dir.absolute(),
+        sql_address=sql_address,
+        internal_sql_address=internal_sql_address,
+        http_address=http_address,
+        spark=SparkOptions(spark_master, spark_conf),
+        log=LogOptions(log_level, log_format),
+        timestamp_interval_ms=timestamp_interval_ms,
+    )
+    _guarded(lambda: run_server(options))
+
+
+@main.command()
+@_option("--data-dir", type=DIRECTORY, required=True, help="The server's data directory, as seen from here.")
+@_option("--listen", **LISTEN_ADDRESS, required=True, help="Where the server finds this cluster.")
+@_option("--name", default=CLUSTER_NAME, help="The cluster's name in SQL.")
+@_spark_options
+@_log_options
+def cluster(
+    data_dir: Path,
+    listen: Address | UnixAddress,
+    name: str,
+    spark_master: str,
+    spark_conf: tuple[tuple[str, str], ...],
+    log_level: LogLevel,
+    log_format: LogFormat,
+) -> None:
+    """Run one cluster: a Spark driver that a server commands.
+
+    The server starts its default cluster by itself; start others by hand, on
+    any machine that sees the same data directory.
+    """
+    from headwater.cluster.server import run_cluster
+
+    options = ClusterOptions(
+        data_dir=data_dir.absolute(),
+        listen=listen,
+        name=name,
+        spark=SparkOptions(spark_master, spark_conf),
+        log=LogOptions(log_level, log_format),
+    )
+    _guarded(lambda: run_cluster(options))
+
+
+@main.command()
+@_option("--data-dir", type=DIRECTORY, default="data/demo", help="Kept: the next demo goes on from it.")
+@_option(
+    "--seconds",
+    type=click.FloatRange(min=0),
+    help="End after so many seconds of results. [default: on a terminal never, elsewhere 20]",
+)
+def demo(data_dir: Path, seconds: float | None) -> None:
+    """Start a server with live auctions and watch its tables grow."""
+    from headwater.demo import run_demo
+
+    _guarded(lambda: run_demo(data_dir.absolute(), seconds))
+
+
+@main.command()
+@click.argument("file", type=click.File("r", encoding="utf-8"), default="-")
+@_option("--address", **ADDRESS, default=str(SQL_ADDRESS), help="The server.")
+@_option("--user", default="materialize", help="Who you are.")
+@_option("--database", default="materialize", help="The session's database.")
+def sql(file: TextIO, address: Address, user: str, database: str) -> None:
+    """Run the statements of FILE, or of stdin.
+
+    Rows are a table on a terminal and separated by tabs elsewhere.  The first error
+    ends it with status 1.
+    """
+    from headwater.client_output import run_script
+
+    if file.isatty():
+        click.echo("Type statements and end with Ctrl-D.  For a real prompt use psql.", err=True)
+    text = file.read()
+    _guarded(lambda: run_script(text, address, user, database))
+
+
+@main.command()
+@_option("--data-dir", type=DIRECTORY, default="data", help="The data directory to look at.")
+@_option("--sql-address", **ADDRESS, default=str(SQL_ADDRESS), help="Is it free?")
+@_option("--internal-sql-address", **ADDRESS, default=str(INTERNAL_SQL_ADDRESS), help="Is it free?")
+@_option("--http-address", **ADDRESS, default=str(HTTP_ADDRESS), help="Is it free?")
+def doctor(
+    data_dir: Path, sql_address: Address, internal_sql_address: Address, http_address: Address
+) -> None:
+    """Look whether Headwater can run here, and say how to mend what is wrong.
+
+    Status 1 if something is.
+    """
+    from headwater.doctor import diagnose, report
+
+    findings = diagnose(data_dir, (sql_address, http_address, internal_sql_address))
+    for line in report(findings):
+        click.echo(line)
+    if not all(finding.well for finding in findings):
+        sys.exit(1)
+
+
+def _guarded(work: Callable[[], None]) -> None:
+    """Run a command's work; our own errors become words for the terminal and status 1."""
+    try:
+        work()
+    except UserError as error:
+        _fail(error.message, error.detail, error.hint)
+    except HeadwaterError as error:
+        _fail(str(error), None, getattr(error, "hint", None))
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _fail(message: str, detail: str | None, hint: str | None) -> NoReturn:
+    click.echo(f"ERROR:  {message}", err=True)
+    if detail:
+        click.echo(f"DETAIL: {detail}", err=True)
+    if hint:
+        click.echo(f"HINT:   {hint}", err=True)
+    sys.exit(1)

@@ -1,0 +1,79 @@
+"""Fold: bring a table's state up to a later timestamp by its tail.
+
+The policy is a pure function of sizes (`due`); the work is Spark tasks that write
+files (tasks.py), a Delta version, and one ledger transaction, in this order.  A
+crash between the last two leaves a Delta version ahead of the ledger, which the
+next fold of the table corrects.
+
+    appended       small files are packed together, large ones stay where they are
+    keyed, counted the whole state is written anew, in buckets if it is large
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headwater.cluster.tasks import FoldTask, PackTask
+from headwater.cluster.world import World
+from headwater.core.change import FileEntry, ReadPlan
+from headwater.core.limits import (
+    FOLD_BUCKET_BYTES,
+    FOLD_SMALL_FILE_BYTES,
+    FOLD_TAIL_BYTES_MAX,
+    FOLD_TAIL_FILES_HARD_MAX,
+    FOLD_TAIL_FILES_MAX,
+    FOLD_TAIL_STATE_RATIO_MIN,
+    FOLD_TASK_MEMORY_BYTES,
+)
+from headwater.core.protocol import Folded
+from headwater.observe.failpoints import failpoint
+from headwater.persist.ledger import TailSize
+from headwater.persist.state import commit_state
+
+FOLD_POOL = "fold"
+
+
+def due(tails: Iterable[TailSize]) -> list[TailSize]:
+    """Those whose tail is long enough to fold, longest first."""
+    return sorted((tail for tail in tails if _is_due(tail)), key=lambda tail: -tail.files)
+
+
+def _is_due(tail: TailSize) -> bool:
+    if tail.files >= FOLD_TAIL_FILES_HARD_MAX:
+        return True
+    worthwhile = tail.rows >= FOLD_TAIL_STATE_RATIO_MIN * tail.state_rows
+    return worthwhile and (tail.files >= FOLD_TAIL_FILES_MAX or tail.bytes >= FOLD_TAIL_BYTES_MAX)
+
+
+def fold(world: World, tail: TailSize) -> None:
+    """Write and commit the state as of the tail's end."""
+    started_s = world.clock.monotonic_s()
+    plan = world.ledger.read_plan(tail.collection_id, tail.last_ts)
+    files = _pack(world, plan) if plan.discipline == "appended" else _rewrite(world, plan)
+    failpoint("fold.before_commit")
+    version = commit_state(
+        world.data_dir, plan.collection_id, plan.relation, files, plan.as_of, world.clock.now_ms()
+    )
+    failpoint("fold.after_commit")
+    world.ledger.put_state(plan.collection_id, plan.as_of, version, files)
+    failpoint("fold.after_ledger")
+    world.report(Folded(plan.collection_id, plan.as_of, world.clock.monotonic_s() - started_s))
+
+
+def _rewrite(world: World, plan: ReadPlan) -> list[FileEntry]:
+    buckets = 1 + plan.bytes() // FOLD_BUCKET_BYTES
+    tasks = [
+        FoldTask(str(world.data_dir), plan, bucket, buckets, FOLD_TASK_MEMORY_BYTES)
+        for bucket in range(buckets)
+    ]
+    return [file for file in world.jobs.run(tasks, FOLD_POOL) if file.rows]
+
+
+def _pack(world: World, plan: ReadPlan) -> list[FileEntry]:
+    present = [file for file in (*plan.state, *plan.tail) if file.rows]
+    large = [file for file in present if file.bytes >= FOLD_SMALL_FILE_BYTES]
+    small = tuple(file for file in present if file.bytes < FOLD_SMALL_FILE_BYTES)
+    if len(small) < 2:
+        return present
+    task = PackTask(str(world.data_dir), plan, small, 0, FOLD_TASK_MEMORY_BYTES)
+    return [*large, *world.jobs.run([task], FOLD_POOL)]

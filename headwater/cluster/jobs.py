@@ -1,0 +1,57 @@
+"""How work gets to the executors: one Spark job over picklable tasks.
+
+A job is `parallelize(tasks).map(run_task).collect()`: no query planning, no
+conversion of rows, results are a few descriptions.  Measured, that is a third
+cheaper per tick than going through a DataFrame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark import SparkContext
+
+from headwater.cluster.tasks import Failed, run_task
+from headwater.core.errors import HeadwaterError, TransientError
+
+
+class DriverLost(Exception):
+    """The JVM behind this process has gone; only a new process helps."""
+
+
+class Jobs:
+    """Runs tasks on Spark."""
+
+    def __init__(self, context: SparkContext) -> None:
+        self._context = context
+
+    def run(self, tasks: Sequence[Any], pool: str) -> list[Any]:
+        """The results in the order of the tasks; the first error of ours is raised."""
+        if not tasks:
+            return []
+        try:
+            self._context.setLocalProperty("spark.scheduler.pool", pool)
+            results = self._context.parallelize(tasks, len(tasks)).map(run_task).collect()
+        except (Py4JNetworkError, ConnectionError, EOFError) as error:
+            raise DriverLost(str(error)) from error
+        except Py4JJavaError as error:
+            raise TransientError(f"a task failed on the cluster: {root_cause(error)}") from error
+        except Py4JError as error:
+            raise DriverLost(str(error)) from error
+        for result in results:
+            if isinstance(result, Failed):
+                raise result.error
+        return list(results)
+
+
+def root_cause(error: Py4JJavaError) -> str:
+    """One line that says what went wrong, without Java class names."""
+    lines = [line.strip() for line in str(error.java_exception.getMessage() or "").splitlines() if line.strip()]
+    python = [line for line in lines if ": " in line and not line.startswith(("at ", "File ", "org.", "java."))]
+    text = (python or lines or ["no message"])[-1]
+    return text.rsplit("Exception: ", 1)[-1][:500]
+
+
+__all__ = ["DriverLost", "HeadwaterError", "Jobs", "root_cause"]

@@ -1,0 +1,203 @@
+"""Queries on Spark: relations as temporary views over explicit file lists, rows back as Arrow.
+
+`combine_sql` says for Spark what persist/combine.py says for DuckDB.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import types as spark_types
+
+from headwater.core.change import DELETE, INSERT, OP, POSITION, SEQUENCE, ReadPlan
+from headwater.core.errors import UserError
+from headwater.core.limits import RESULT_BATCH_ROWS
+from headwater.core.protocol import CancelPeek, Peek, PeekDone, PeekFailed, PeekRows
+from headwater.core.relation import Relation
+from headwater.core.types import SqlType, stored
+from headwater.formats.arrow import state_schema
+from headwater.persist.combine import quote
+from headwater.sql.select.spark import translate_error
+
+_SCALARS: dict[str, Any] = {
+    "bool": spark_types.BooleanType(),
+    "int16": spark_types.ShortType(),
+    "int32": spark_types.IntegerType(),
+    "int64": spark_types.LongType(),
+    "float": spark_types.FloatType(),
+    "double": spark_types.DoubleType(),
+    "string": spark_types.StringType(),
+    "binary": spark_types.BinaryType(),
+    "date": spark_types.DateType(),
+    "timestamp": spark_types.TimestampNTZType(),
+    "timestamptz": spark_types.TimestampType(),
+    "interval": spark_types.StructType(
+        [
+            spark_types.StructField("months", spark_types.IntegerType()),
+            spark_types.StructField("days", spark_types.IntegerType()),
+            spark_types.StructField("microseconds", spark_types.LongType()),
+        ]
+    ),
+}
+
+
+def spark_type(type_: SqlType) -> Any:
+    """Spark's type for a stored form."""
+    if type_.kind == "int2vector":
+        return spark_types.ArrayType(spark_types.ShortType())
+    if type_.element is not None:
+        inner = spark_type(type_.element)
+        if type_.kind == "map":
+            return spark_types.MapType(spark_types.StringType(), inner)
+        return spark_types.ArrayType(inner)
+    if type_.kind == "record":
+        return spark_types.StructType(
+            [spark_types.StructField(name, spark_type(field)) for name, field in type_.fields]
+        )
+    name = stored(type_)
+    if name.startswith("decimal("):
+        precision, scale = name[8:-1].split(",")
+        return spark_types.DecimalType(int(precision), int(scale))
+    return _SCALARS[name]
+
+
+def spark_schema(relation: Relation, hidden: bool) -> Any:
+    """The schema of state files, or with the hidden columns of change files."""
+    fields = [spark_types.StructField(c.name, spark_type(c.type)) for c in relation.columns]
+    if hidden:
+        fields += [
+            spark_types.StructField(OP, spark_types.StringType()),
+            spark_types.StructField(SEQUENCE, spark_types.LongType()),
+            spark_types.StructField(POSITION, spark_types.LongType()),
+        ]
+    return spark_types.StructType(fields)
+
+
+def combine_sql(plan: ReadPlan, state: str, tail: str | None) -> str:
+    """State view + tail view = rows."""
+    columns = [quote(column.name) for column in plan.relation.columns]
+    listed = ", ".join(columns)
+    if tail is None:
+        return f"SELECT {listed} FROM {state}"
+    deleting = any(file.deletes for file in plan.tail)
+    if plan.discipline == "appended" or (plan.discipline == "counted" and not deleting):
+        return f"SELECT {listed} FROM {state} UNION ALL SELECT {listed} FROM {tail}"
+    if plan.discipline == "keyed":
+        keys = [quote(name) for name in plan.relation.key_names()]
+        last = (
+            f"SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY {', '.join(keys)}"
+            f" ORDER BY {POSITION} DESC, {SEQUENCE} DESC) AS _nth FROM {tail}) WHERE _nth = 1"
+        )
+        same = " AND ".join(f"s.{key} <=> l.{key}" for key in keys)
+        return (
+            f"WITH last AS ({last}) SELECT {listed} FROM {state} s LEFT ANTI JOIN last l ON {same}"
+            f" UNION ALL SELECT {listed} FROM last WHERE {OP} = '{INSERT}'"
+        )
+    same = " AND ".join(f"s.{column} <=> l.{column}" for column in columns)
+    grouped = ", ".join(f"s.{column}" for column in columns)
+    return (
+        f"WITH net AS (SELECT {listed}, sum(CASE WHEN {OP} = '{DELETE}' THEN -1 ELSE 1 END) AS _net"
+        f" FROM {tail} GROUP BY {listed} HAVING _net <> 0),"
+        f" lost AS (SELECT * FROM net WHERE _net < 0),"
+        f" touched AS (SELECT {grouped}, count(*) + any_value(l._net) AS _n"
+        f" FROM {state} s JOIN lost l ON {same} GROUP BY {grouped}),"
+        f" copies AS (SELECT {listed}, _n FROM touched WHERE _n > 0"
+        f" UNION ALL SELECT {listed}, _net FROM net WHERE _net > 0)"
+        f" SELECT {listed} FROM {state} s LEFT ANTI JOIN lost l ON {same}"
+        f" UNION ALL SELECT {listed} FROM (SELECT *, explode(sequence(1, _n)) FROM copies)"
+    )
+
+
+class Reader:
+    """Runs peeks; each in a thread of its own, cancellable by its id."""
+
+    def __init__(self, spark: SparkSession, data_dir: Path, report: Any) -> None:
+        self._spark = spark
+        self._data_dir = data_dir
+        self._report = report
+        self._running: set[str] = set()
+        self._cancelled: set[str] = set()
+        self._lock = threading.Lock()
+
+    def start(self, peek: Peek) -> None:
+        """Run it beside everything else."""
+        with self._lock:
+            self._running.add(peek.peek_id)
+        threading.Thread(target=self._run, args=(peek,), name=f"peek-{peek.peek_id}", daemon=True).start()
+
+    def cancel(self, command: CancelPeek) -> None:
+        """Stop its jobs; the peek then ends without an answer."""
+        with self._lock:
+            if command.peek_id not in self._running:
+                return
+            self._cancelled.add(command.peek_id)
+        self._spark.sparkContext.cancelJobGroup(command.peek_id)
+
+    def _run(self, peek: Peek) -> None:
+        views: list[str] = []
+        try:
+            context = self._spark.sparkContext
+            context.setJobGroup(peek.peek_id, "peek", interruptOnCancel=True)
+            context.setLocalProperty("spark.scheduler.pool", peek.pool)
+            for name, value in peek.plans.items():
+                self._create_view(name, ReadPlan.from_json(value), views)
+            frame = self._spark.sql(peek.sql)
+            if peek.explain:
+                text = frame._jdf.queryExecution().explainString(
+                    self._spark._jvm.org.apache.spark.sql.execution.ExplainMode.fromString("formatted")
+                )
+                self._report(PeekDone(peek.peek_id, text))
+                return
+            self._send(peek, frame.toArrow())
+            self._report(PeekDone(peek.peek_id))
+        except (PySparkException, Py4JError, UserError, pa.ArrowException) as error:
+            if peek.peek_id not in self._cancelled:
+                self._fail(peek, error)
+        finally:
+            for view in views:
+                self._spark.catalog.dropTempView(view)
+            with self._lock:
+                self._running.discard(peek.peek_id)
+                self._cancelled.discard(peek.peek_id)
+
+    def _create_view(self, name: str, plan: ReadPlan, views: list[str]) -> None:
+        state_name, tail_name = f"{name}_state", f"{name}_tail"
+        self._files_view(state_name, plan.relation, False, [file.path for file in plan.state])
+        views.append(state_name)
+        tail = [file.path for file in plan.tail if file.rows]
+        if tail:
+            self._files_view(tail_name, plan.relation, True, tail)
+            views.append(tail_name)
+        self._spark.sql(combine_sql(plan, state_name, tail_name if tail else None)).createOrReplaceTempView(name)
+        views.append(name)
+
+    def _files_view(self, name: str, relation: Relation, hidden: bool, paths: list[str]) -> None:
+        schema = spark_schema(relation, hidden)
+        if paths:
+            frame = self._spark.read.schema(schema).parquet(*(str(self._data_dir / path) for path in paths))
+        else:
+            frame = self._spark.createDataFrame(self._spark.sparkContext.emptyRDD(), schema)
+        frame.createOrReplaceTempView(name)
+
+    def _send(self, peek: Peek, table: pa.Table) -> None:
+        relation = Relation.from_json(peek.columns)
+        schema = state_schema(relation)
+        columns = [
+            column.cast(field.type) for column, field in zip(table.columns, schema, strict=True)
+        ]
+        result = pa.Table.from_arrays(columns, schema=schema)
+        for batch in result.to_batches(max_chunksize=RESULT_BATCH_ROWS * 8):
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, schema) as writer:
+                writer.write_batch(batch)
+            self._report(PeekRows(peek.peek_id), sink.getvalue().to_pybytes())
+
+    def _fail(self, peek: Peek, error: Exception) -> None:
+        user = error if isinstance(error, UserError) else translate_error(str(error))
+        self._report(PeekFailed(peek.peek_id, user.sqlstate, user.message, user.detail, user.hint))

@@ -1,0 +1,262 @@
+"""The cluster's socket: commands in, responses out, convergence in between.
+
+One environment at a time is listened to, the one with the newest epoch.  When it
+goes away everything goes on; when one comes back it states the wanted world again
+and is told where everything stands.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import socket
+import threading
+from typing import Any
+
+import structlog
+
+from headwater.cluster.ingestion import Ingestion
+from headwater.cluster.jobs import Jobs
+from headwater.cluster.kernels_spark import register
+from headwater.cluster.maintenance import Maintenance
+from headwater.cluster.read import Reader
+from headwater.cluster.spark import build_session
+from headwater.cluster.world import World
+from headwater.core import protocol
+from headwater.core.clock import SYSTEM_CLOCK
+from headwater.core.errors import InvariantViolation
+from headwater.core.limits import SHUTDOWN_S_MAX
+from headwater.observe.failpoints import arm_from
+from headwater.observe.log import configure
+from headwater.options import Address, ClusterOptions, UnixAddress
+from headwater.persist.layout import metadata_path
+from headwater.persist.ledger import Ledger
+
+log = structlog.get_logger("cluster")
+
+EXIT_DRIVER_LOST = 70
+
+
+class Connection:
+    """A connected environment; sending is safe from any thread."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._lock = threading.Lock()
+        self.open = True
+
+    def send(self, message: Any, payload: bytes = b"") -> None:
+        frame = protocol.encode(message, payload)
+        with self._lock:
+            try:
+                self._sock.sendall(frame)
+            except OSError:
+                self.open = False
+
+    def receive(self) -> Any | None:
+        """The next command; None when the environment has gone."""
+        lengths = self._exactly(protocol.LENGTHS_BYTES)
+        if lengths is None:
+            return None
+        header_bytes, payload_bytes = protocol.decode_lengths(lengths)
+        header = self._exactly(header_bytes)
+        if header is None or self._exactly(payload_bytes) is None:
+            return None
+        return protocol.decode_header(header)
+
+    def _exactly(self, count: int) -> bytes | None:
+        data = bytearray()
+        while len(data) < count:
+            try:
+                piece = self._sock.recv(min(count - len(data), 1 << 20))
+            except OSError:
+                return None
+            if not piece:
+                return None
+            data += piece
+        return bytes(data)
+
+    def close(self) -> None:
+        self.open = False
+        self._sock.close()
+
+
+class Cluster:
+    """Converges to what the environment states."""
+
+    def __init__(self, world: World, reader: Reader) -> None:
+        self.world = world
+        self._reader = reader
+        self._ingestions: dict[str, Ingestion] = {}
+        self._stated: set[str] = set()
+        self._epoch = 0
+        self._connection: Connection | None = None
+        self._maintenance = Maintenance(world, self._busy, driver_lost)
+        self.stopped = threading.Event()
+
+    def start(self) -> None:
+        self._maintenance.start()
+
+    def report(self, message: Any, payload: bytes = b"") -> None:
+        """Send a response; without an environment it is dropped, because all is stated anew."""
+        connection = self._connection
+        if connection is not None and connection.open:
+            connection.send(message, payload)
+
+    def serve(self, connection: Connection) -> None:
+        """Obey one environment until it goes or a newer one comes."""
+        hello = connection.receive()
+        if not isinstance(hello, protocol.Hello):
+            connection.close()
+            return
+        if hello.epoch < self._epoch or hello.version != protocol.PROTOCOL_VERSION:
+            connection.send(protocol.Refused(self._epoch))
+            connection.close()
+            return
+        self._epoch = hello.epoch
+        self.world.ts_floor = max(self.world.ts_floor, hello.ts_floor)
+        previous, self._connection = self._connection, connection
+        if previous is not None:
+            previous.close()
+        self._stated = set()
+        connection.send(protocol.Welcome(protocol.PROTOCOL_VERSION, os.getpid()))
+        for status in list(self.world.statuses.values()):
+            connection.send(status)
+        while self._connection is connection:
+            command = connection.receive()
+            if command is None:
+                break
+            self._obey(command)
+        connection.close()
+
+    def _obey(self, command: Any) -> None:
+        match command:
+            case protocol.RunIngestion():
+                self._run_ingestion(command)
+            case protocol.MaintainTable():
+                self._stated.add(command.collection_id)
+            case protocol.InitializationComplete():
+                self._stop_unstated()
+            case protocol.AllowCompaction():
+                self._maintenance.allow(command.since)
+            case protocol.DropCollections():
+                self._drop(command.ids)
+            case protocol.Peek():
+                self._reader.start(command)
+            case protocol.CancelPeek():
+                self._reader.cancel(command)
+            case protocol.Shutdown():
+                self.stopped.set()
+            case _:
+                raise InvariantViolation(f"a command that is not known: {command}")
+
+    def _run_ingestion(self, command: protocol.RunIngestion) -> None:
+        self._stated.add(command.source_id)
+        running = self._ingestions.get(command.source_id)
+        if running is not None:
+            running.restate(command)
+            for message in running.restated():
+                self.report(message)
+            return
+        ingestion = Ingestion(self.world, command, driver_lost)
+        self._ingestions[command.source_id] = ingestion
+        ingestion.start()
+
+    def _stop_unstated(self) -> None:
+        for source_id in [id_ for id_ in self._ingestions if id_ not in self._stated]:
+            self._stop(source_id)
+        for collection_id, as_of in self.world.ledger.superseded():
+            self.report(protocol.Folded(collection_id, as_of, 0.0))
+
+    def _stop(self, source_id: str) -> None:
+        ingestion = self._ingestions.pop(source_id, None)
+        if ingestion is not None:
+            ingestion.stop()
+            ingestion.join(SHUTDOWN_S_MAX)
+
+    def _drop(self, ids: list[str]) -> None:
+        for id_ in ids:
+            self._stop(id_)
+            self.world.statuses.pop(id_, None)
+        self._maintenance.drop(ids)
+
+    def _busy(self, collection_id: str) -> bool:
+        return any(ingestion.reading(collection_id) for ingestion in list(self._ingestions.values()))
+
+    def shut_down(self) -> None:
+        """End the ticks under way; what is not committed then is read again by the next process."""
+        for ingestion in self._ingestions.values():
+            ingestion.stop()
+        self._maintenance.stop()
+        for ingestion in self._ingestions.values():
+            ingestion.join(SHUTDOWN_S_MAX / 2)
+
+
+def driver_lost(error: Exception) -> None:
+    """The JVM is gone: nothing in this process can work any more, so a new one must start."""
+    log.error("spark driver lost", error=str(error))
+    os._exit(EXIT_DRIVER_LOST)
+
+
+def listen(address: Address | UnixAddress) -> socket.socket:
+    """A listening socket."""
+    if isinstance(address, UnixAddress):
+        address.path.unlink(missing_ok=True)
+        sock = socket.socket(socket.AF_UNIX)
+        sock.bind(str(address.path))
+        address.path.chmod(0o600)
+    else:
+        sock = socket.create_server((address.host, address.port))
+    sock.listen(4)
+    return sock
+
+
+def run_cluster(options: ClusterOptions) -> None:
+    """The process: start Spark, listen, serve until told to end."""
+    configure(options.log)
+    arm_from(os.environ)
+    lock = (options.data_dir / f"cluster-{options.name}.lock").open("a+")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.seek(0)
+        log.error("another process runs this cluster", cluster=options.name, pid=lock.read().strip())
+        raise SystemExit(1) from None
+    lock.truncate(0)
+    lock.write(f"{os.getpid()}\n")
+    lock.flush()
+    spark = build_session(options.spark, options.data_dir / "scratch")
+    register(spark)
+    ledger = Ledger(metadata_path(options.data_dir))
+    cluster: Cluster
+    world = World(
+        options.data_dir,
+        ledger,
+        Jobs(spark.sparkContext),
+        SYSTEM_CLOCK,
+        spark.sparkContext.defaultParallelism,
+        lambda message, payload=b"": cluster.report(message, payload),
+    )
+    cluster = Cluster(world, Reader(spark, options.data_dir, world.report))
+    cluster.start()
+    sock = listen(options.listen)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: cluster.stopped.set())
+    threading.Thread(target=_accept, args=(sock, cluster), name="accept", daemon=True).start()
+    log.info("cluster ready", cluster=options.name, listen=str(options.listen), spark=options.spark.master)
+    cluster.stopped.wait()
+    sock.close()
+    cluster.shut_down()
+    ledger.close()
+    log.info("cluster ended", cluster=options.name)
+    os._exit(0)
+
+
+def _accept(sock: socket.socket, cluster: Cluster) -> None:
+    while True:
+        try:
+            accepted, _ = sock.accept()
+        except OSError:
+            return
+        threading.Thread(target=cluster.serve, args=(Connection(accepted),), name="serve", daemon=True).start()

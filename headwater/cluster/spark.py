@@ -1,0 +1,55 @@
+"""The one place a SparkSession is built."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pyspark
+from pyspark.sql import SparkSession
+
+from headwater.options import SparkOptions
+
+_DEFAULTS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.filterPushdown": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+    "spark.scheduler.mode": "FAIR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.python.worker.reuse": "true",
+    "spark.driver.memory": "1g",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.locality.wait": "0s",
+    "spark.cleaner.periodicGC.interval": "10min",
+}
+
+
+def build_session(options: SparkOptions, scratch: Path) -> SparkSession:
+    """Start the driver; the options' settings override any default of ours."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    scratch.mkdir(parents=True, exist_ok=True)
+    builder = SparkSession.builder.master(options.master).appName("headwater")
+    settings = {
+        **_DEFAULTS,
+        "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        **dict(options.conf),
+    }
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session

@@ -1,0 +1,163 @@
+"""What runs in Spark tasks: plain functions of picklable values, no pyspark in sight.
+
+Each writes its Parquet files itself and returns only their descriptions, so no
+row ever passes through the driver.  A task that is tried again writes other
+files; only those that were returned are committed, the rest is swept.
+
+Errors that are ours come back as values (`Failed`), because an exception would
+reach the driver as a Java stack trace and would make Spark try a definite error
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from headwater.core.change import FileEntry, ReadPlan
+from headwater.core.clock import unique_name
+from headwater.core.errors import DefiniteError, HeadwaterError, TransientError
+from headwater.formats.arrow import change_schema, state_schema
+from headwater.persist.combine import quote, relation_sql, scan_files
+from headwater.persist.files import write_file
+from headwater.persist.layout import change_file, state_file
+from headwater.sources import SOURCE_TYPES
+from headwater.sources.contract import Export, ReadPart, SnapshotChunk
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A task's error, with the export it concerns if it is definite."""
+
+    error: HeadwaterError
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTask:
+    """Read a part of a tick and write the change files of its exports."""
+
+    data_dir: str
+    ts: int
+    part: ReadPart
+
+    def run(self) -> list[tuple[str, FileEntry]]:
+        """(table id, file) for every export that had changes."""
+        batches: dict[str, list[pa.RecordBatch]] = {}
+        exports: dict[str, Export] = {}
+        for export, batch in SOURCE_TYPES[self.part.source_type].read(self.part):
+            if batch.num_rows:
+                batches.setdefault(export.table_id, []).append(batch)
+                exports[export.table_id] = export
+        return [
+            (
+                table_id,
+                write_file(
+                    Path(self.data_dir),
+                    change_file(table_id, self.ts, self.part.index, unique_name()[:8]),
+                    iter(found),
+                    change_schema(exports[table_id].relation),
+                ),
+            )
+            for table_id, found in batches.items()
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotTask:
+    """Read a chunk of a snapshot and write it as a state file."""
+
+    data_dir: str
+    as_of: int
+    chunk: SnapshotChunk
+
+    def run(self) -> FileEntry:
+        export = self.chunk.export
+        return write_file(
+            Path(self.data_dir),
+            state_file(export.table_id, self.as_of, self.chunk.index, unique_name()[:8]),
+            SOURCE_TYPES[self.chunk.source_type].snapshot(self.chunk),
+            state_schema(export.relation),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FoldTask:
+    """Write one bucket of a table's rows at the plan's timestamp as a state file.
+
+    A large table is folded by several tasks, each taking the rows whose key (or whole row)
+    hashes to its bucket.
+    """
+
+    data_dir: str
+    plan: ReadPlan
+    bucket: int
+    buckets: int
+    memory_bytes: int
+
+    def run(self) -> FileEntry:
+        data_dir = Path(self.data_dir)
+        relation = self.plan.relation
+        names = relation.key_names() or relation.column_names()
+        rows = relation_sql(self.plan, data_dir)
+        where = (
+            f" WHERE hash({', '.join(map(quote, names))}) % {self.buckets} = {self.bucket}"
+            if self.buckets > 1
+            else ""
+        )
+        order = f" ORDER BY {', '.join(map(quote, relation.key_names()))}" if relation.keys else ""
+        path = state_file(self.plan.collection_id, self.plan.as_of, self.bucket, unique_name()[:8])
+        return _write_query(data_dir, f"SELECT * FROM {rows}{where}{order}", path, relation, self.memory_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class PackTask:
+    """Put small files of an appended table together into one, dropping the hidden columns."""
+
+    data_dir: str
+    plan: ReadPlan
+    files: tuple[FileEntry, ...]
+    index: int
+    memory_bytes: int
+
+    def run(self) -> FileEntry:
+        data_dir = Path(self.data_dir)
+        relation = self.plan.relation
+        listed = ", ".join(map(quote, relation.column_names()))
+        path = state_file(self.plan.collection_id, self.plan.as_of, self.index, unique_name()[:8])
+        query = f"SELECT {listed} FROM {scan_files(data_dir, self.files)}"
+        return _write_query(data_dir, query, path, relation, self.memory_bytes)
+
+
+def _write_query(data_dir: Path, query: str, path: str, relation: Any, memory_bytes: int) -> FileEntry:
+    schema = state_schema(relation)
+    with duckdb.connect() as connection:
+        connection.execute(f"SET memory_limit = '{memory_bytes}B'; SET threads = 1; SET TimeZone = 'UTC'")
+        try:
+            reader = connection.execute(query).to_arrow_reader(122_880)
+            return write_file(data_dir, path, _cast(reader, schema), schema)
+        except duckdb.IOException as error:
+            raise TransientError(
+                f"could not read a file of table {path.split('/')[1]}: {str(error).splitlines()[0]}",
+                hint="Restore the file from a backup, or drop the table and create it again.",
+            ) from error
+
+
+def _cast(reader: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in reader:
+        yield batch if batch.schema == schema else batch.cast(schema)
+
+
+def run_task(task: Any) -> Any:
+    """The function that Spark maps over tasks."""
+    run: Callable[[], Any] = task.run
+    try:
+        return run()
+    except DefiniteError as error:
+        return Failed(error)
+    except TransientError as error:
+        return Failed(error)

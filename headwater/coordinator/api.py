@@ -1,0 +1,163 @@
+"""What the coordinator offers to those who speak with clients (pgwire, http).
+
+A `Session` belongs to one connection.  It parses, prepares and executes; what
+comes back is a `Result`: columns and Arrow batches in stored form (core/types.py),
+or a command tag, or one half of a COPY.  Encoding is the caller's business.
+
+    simple query       parse(text) -> statements; begin_implicit() if several;
+                       for each: prepare, execute, drain; finish(failed)
+    extended query     Parse: parse + prepare; Bind/Execute: execute; Sync: finish(failed)
+
+All methods raise `UserError`; anything else that escapes is a bug and the caller
+turns it into XX000 with a reference number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import pyarrow as pa
+
+from headwater.core.relation import Column
+from headwater.core.types import SqlType
+
+TransactionStatus = Literal["I", "T", "E"]
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A message that is not an error."""
+
+    severity: Literal["DEBUG", "INFO", "NOTICE", "WARNING"]
+    message: str
+    sqlstate: str = "00000"
+    detail: str | None = None
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedStatement:
+    """One statement of a text.  `statement` is a value of sql/statements, None if empty."""
+
+    statement: object
+    text: str
+    offset: int  # characters before it in the text it came from
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A statement that can be described and executed any number of times."""
+
+    parsed: ParsedStatement
+    parameters: tuple[SqlType, ...]
+    columns: tuple[Column, ...] | None  # None: it returns no rows
+    plan: object = None  # the coordinator's own
+
+
+class CopyInSink(Protocol):
+    """Takes the data of COPY ... FROM STDIN."""
+
+    async def write(self, data: bytes) -> None:
+        """More bytes, cut anywhere."""
+
+    async def finish(self) -> str:
+        """All bytes have come; makes them durable and returns the command tag."""
+
+    async def abort(self, reason: str) -> None:
+        """The client gave up."""
+
+
+@dataclass(slots=True)
+class CopyOut:
+    """COPY ... TO STDOUT: the result's batches are to be sent as copy data."""
+
+    format: Literal["text", "csv", "binary"]
+    delimiter: str = "\t"
+    null: str = "\\N"
+    header: bool = False
+
+
+@dataclass(slots=True)
+class CopyIn:
+    """COPY ... FROM STDIN: the client is asked for data."""
+
+    format: Literal["text", "csv", "binary"]
+    columns: tuple[Column, ...]
+    sink: CopyInSink
+
+
+@dataclass(slots=True)
+class Result:
+    """The outcome of a statement.
+
+    With rows: `columns` and `batches`; the tag is asked for when the last batch is
+    through.  `close` must be called when the caller stops early (portal closed,
+    client gone, cancelled): it lets go of files and stops work on the cluster.
+    Batches of a SUBSCRIBE come when they come; the caller sends each at once.
+    """
+
+    tag: Callable[[int], str]
+    columns: tuple[Column, ...] | None = None
+    batches: AsyncIterator[pa.RecordBatch] | None = None
+    copy_out: CopyOut | None = None
+    copy_in: CopyIn | None = None
+    notices: list[Notice] = field(default_factory=list)
+    closed: Callable[[], None] = lambda: None
+
+    def close(self) -> None:
+        self.closed()
+
+
+class Session(Protocol):
+    """One client's session."""
+
+    backend_pid: int
+    secret_key: int
+    statements: dict[str, Prepared]  # SQL-level PREPARE and protocol-level Parse share these names
+
+    @property
+    def status(self) -> TransactionStatus:
+        """For ReadyForQuery."""
+
+    def parameter_statuses(self) -> dict[str, str]:
+        """Settings the client is told of; the caller sends those that have changed since."""
+
+    def take_notices(self) -> list[Notice]:
+        """Notices that belong to no result; each is returned once."""
+
+    def parse(self, text: str) -> tuple[ParsedStatement, ...]:
+        """Cut a text into statements and parse each."""
+
+    async def prepare(
+        self, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...] = ()
+    ) -> Prepared:
+        """Resolve names and types."""
+
+    async def execute(self, prepared: Prepared, arguments: tuple[str | None, ...] = ()) -> Result:
+        """Run it; arguments are in PostgreSQL's text form."""
+
+    def begin_implicit(self) -> None:
+        """Several statements follow that are one transaction unless they say otherwise."""
+
+    async def finish(self, failed: bool) -> None:
+        """End of a simple query or of a pipeline: commit or roll back an implicit transaction."""
+
+    def cancel(self) -> None:
+        """Another connection asks to stop what runs; thread- and task-safe."""
+
+    async def close(self) -> None:
+        """The client has gone."""
+
+
+class Sessions(Protocol):
+    """Makes sessions; the coordinator itself."""
+
+    async def open_session(
+        self, user: str, settings: dict[str, str], client_address: str, internal: bool
+    ) -> Session:
+        """A new session; `settings` are the startup parameters, `options` already taken apart."""
+
+    def cancel(self, backend_pid: int, secret_key: int) -> None:
+        """Cancel what that session runs, if the key is right."""

@@ -1,0 +1,339 @@
+"""The coordinator: the parts of the environment, and what they do together.
+
+    catalog     what should be          (durable)
+    ledger      what is                 (durable, shared with clusters)
+    controller  makes the second follow the first
+
+After every change of the catalog, and at start, `converge` tells the controller
+everything that is wanted.  So there is one path for creating, altering, dropping and
+restarting: state what should be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import structlog
+
+from headwater.catalog.builtin.facts import SystemFacts
+from headwater.catalog.snapshot import SessionNames
+from headwater.catalog.state import CatalogState, Item
+from headwater.catalog.store import CatalogStore
+from headwater.catalog.updates import DropItem
+from headwater.coordinator import system
+from headwater.coordinator.ddl import DdlScope, Outcome, StagedDdl
+from headwater.coordinator.engine import Engine
+from headwater.coordinator.read import Reads
+from headwater.coordinator.session import SqlSession
+from headwater.coordinator.subscribe import Hubs
+from headwater.coordinator.tables import TableWrites
+from headwater.coordinator.timestamps import Hold, Holds, Oracle
+from headwater.coordinator.variables import VARIABLES
+from headwater.core.clock import Clock
+from headwater.core.errors import UserError
+from headwater.core.limits import COMPACTION_CHECK_S, CONNECTIONS_MAX, SWEEP_INTERVAL_S
+from headwater.core.names import SessionFacts
+from headwater.core.protocol import RunIngestion
+from headwater.core.relation import Relation
+from headwater.core.time import TIMESTAMP_END
+from headwater.formats.arrow import state_schema
+from headwater.persist.ledger import TABLES, Ledger
+from headwater.sql.select import duckdb as duckdb_sql
+from headwater.sql.select import plan_query
+from headwater.sql.select.plan import Query
+from headwater.storage.controller import Controller
+
+log = structlog.get_logger("coordinator")
+
+_FLOOR_SETTING = "oracle_floor"
+_STATISTICS_SETTING = "statistics"
+
+
+class Coordinator:
+    """Implements `api.Sessions`; belongs to one event loop."""
+
+    def __init__(
+        self,
+        data_dir: Path,
+        catalog: CatalogStore,
+        ledger: Ledger,
+        controller: Controller,
+        engine: Engine,
+        clock: Clock,
+        oracle: Oracle,
+    ) -> None:
+        self.data_dir = data_dir
+        self.catalog = catalog
+        self.ledger = ledger
+        self.controller = controller
+        self.engine = engine
+        self.clock = clock
+        self.oracle = oracle
+        self.holds = Holds()
+        self.reads = Reads(self)
+        self.tables = TableWrites(ledger, data_dir, oracle)
+        self.hubs = Hubs(self)
+        self.sessions: dict[int, SqlSession] = {}
+        self.subscriptions: dict[int, tuple[SqlSession, frozenset[str]]] = {}
+        self.environment_id = "headwater-local"
+        self._next_pid = 1
+        self._pending_drops: set[str] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    # Start and end
+
+    def start(self) -> None:
+        """State everything wanted; what the ledger has beyond that is dropped."""
+        settled = self.catalog.get_setting(_STATISTICS_SETTING)
+        if settled is not None:
+            self.controller.health.restore(json.loads(settled))
+        for id_, collection in self.ledger.collections().items():
+            self.holds.start(id_, collection.since)
+            if collection.hydrated:
+                self.controller.hydrated.add(id_)
+        wanted = set(self.catalog.state.items)
+        self._pending_drops = {id_ for id_ in self.ledger.collections() if id_ not in wanted}
+        self._pending_drops |= {id_ for id_ in self.ledger.writers() if id_ not in wanted and id_ != TABLES}
+        self.converge()
+        self._tasks.append(asyncio.create_task(self._housekeeping(), name="housekeeping"))
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        self._save()
+        await self.controller.stop()
+        self.engine.close()
+
+    def _save(self) -> None:
+        self.catalog.put_setting(_FLOOR_SETTING, str(self.oracle.floor))
+        self.catalog.put_setting(_STATISTICS_SETTING, json.dumps(self.controller.health.settled()))
+
+    async def _housekeeping(self) -> None:
+        """Let history go where nobody needs it, drop what nobody reads, keep the oracle's mark."""
+        since_s = self.clock.monotonic_s()
+        saved = self.oracle.floor
+        while True:
+            await asyncio.sleep(COMPACTION_CHECK_S)
+            self._drop_released()
+            self._compact()
+            now_s = self.clock.monotonic_s()
+            if now_s - since_s > SWEEP_INTERVAL_S:
+                since_s = now_s
+                self._compact_bindings()
+                await asyncio.to_thread(self._save)
+            elif self.oracle.floor != saved:
+                saved = self.oracle.floor
+                await asyncio.to_thread(self.catalog.put_setting, _FLOOR_SETTING, str(saved))
+
+    # Convergence
+
+    def converge(self) -> None:
+        """Tell the controller all that the catalog wants."""
+        state = self.catalog.state
+        for item in state.items.values():
+            if item.kind == "source":
+                self.controller.run_ingestion(_ingestion(state, item))
+            elif item.kind == "table" and item.source_id is None:
+                if self.ledger.collection(item.id) is None:
+                    self.tables.create(item.id, item.relation)
+                collection = self.ledger.collection(item.id)
+                self.holds.start(item.id, collection.since if collection is not None else 0)
+                self.controller.maintain_table(item.id)
+        self._drop_released()
+
+    def _drop_released(self) -> None:
+        """Drops wait for those who still read: files live as long as somebody may need them."""
+        ready = [id_ for id_ in self._pending_drops if not self.holds.held(id_)]
+        if ready:
+            self._pending_drops.difference_update(ready)
+            for id_ in ready:
+                self.holds.forget(id_)
+            self.controller.drop(ready)
+
+    def _compact(self) -> None:
+        allowed: dict[str, int] = {}
+        for id_, as_of in list(self.controller.superseded.items()):
+            item = self.catalog.state.items.get(id_)
+            if item is None:
+                self.controller.superseded.pop(id_, None)
+                continue
+            since = self.holds.raise_since(id_, self._retained(item))
+            if since >= as_of:
+                allowed[id_] = since
+        self.controller.allow_compaction(allowed)
+
+    def _compact_bindings(self) -> None:
+        """A source's bindings are needed as long as any of its tables can be read there."""
+        state = self.catalog.state
+        allowed = {}
+        for item in state.items.values():
+            if item.kind == "source":
+                tables = [self.holds.since(table.id) for table in state.tables_of_source(item.id)]
+                wanted = min([self._retained(item), *tables])
+                if wanted > 0:
+                    allowed[item.id] = self.holds.raise_since(item.id, wanted)
+        self.controller.allow_compaction(allowed)
+
+    def _retained(self, item: Item) -> int:
+        """The earliest timestamp that the item's RETAIN HISTORY asks to keep."""
+        upper = self.reads.upper(item)
+        newest = self.oracle.floor if upper == TIMESTAMP_END else upper - 1
+        return max(0, newest - int(item.details["retain_history_ms"]))
+
+    # DDL
+
+    def ddl_scope(self, session: SqlSession) -> DdlScope:
+        store = self.catalog
+
+        def new_item() -> tuple[str, int]:
+            return store.allocate_ids("item")[0], store.allocate_oids()[0]
+
+        staged = session.transaction.staged if session.transaction is not None else None
+        version = session.state.version if staged is None else staged.base_version
+        return DdlScope(
+            session.state,
+            session.names(),
+            session.facts(),
+            session.backend_pid,
+            self.clock.now_ms(),
+            new_item,
+            lambda kind: store.allocate_ids(kind)[0],  # type: ignore[arg-type]
+            lambda: store.allocate_oids()[0],
+            f"{version + 1}-{session.session_id[:8]}",
+        )
+
+    async def carry_out(self, session: SqlSession, outcome: Outcome) -> None:
+        """Commit a DDL statement, or stage it in the session's block."""
+        if session.transaction is not None and session.transaction.staged is not None:
+            for requirement in outcome.requirements:
+                session.transaction.staged.check(requirement)
+            session.transaction.staged.add(outcome)
+            return
+        if not outcome.updates:
+            return
+        before = self.catalog.state
+        after = self.catalog.transact(outcome.requirements, outcome.updates, user=session.user)
+        await self._changed(before, after)
+
+    async def commit_staged(self, staged: StagedDdl, user: str) -> None:
+        """Everything of a DDL block at once."""
+        before = self.catalog.state
+        after = staged.commit(self.catalog, user)
+        await self._changed(before, after)
+
+    async def _changed(self, before: CatalogState, after: CatalogState) -> None:
+        gone = [
+            id_
+            for id_, item in before.items.items()
+            if id_ not in after.items and item.kind in ("table", "source")
+        ]
+        self._pending_drops.update(gone)
+        self.converge()
+        for session in self.sessions.values():
+            session.settings.refresh_system(after.system_variables)
+        await self.controller.notify()
+
+    # Writes
+
+    async def commit_writes(self, writes: Mapping[str, tuple[Relation, list[pa.Table]]]) -> None:
+        """Rows of one or more tables at one timestamp."""
+        async with self.tables.turn:
+            changes = {id_: (relation, pa.concat_tables(parts)) for id_, (relation, parts) in writes.items()}
+            await self.append_writes(changes)
+
+    async def append_writes(self, changes: Mapping[str, tuple[Relation, pa.Table]]) -> None:
+        """The caller has the turn."""
+        for id_ in changes:
+            if id_ not in self.catalog.state.items:
+                raise UserError("the table was dropped while the statement ran", "42704")
+        await self.tables.append(changes)
+        await self.controller.notify()
+
+    # Reads
+
+    def hold_everything(self, ts: int) -> Hold:
+        """For a transaction: whatever it may read later stays readable at its timestamp."""
+        ids = [
+            item.id
+            for item in self.catalog.state.items.values()
+            if item.kind in ("table", "source") and self.holds.since(item.id) <= ts
+        ]
+        return self.holds.acquire(ids, ts)
+
+    def whole_table_query(self, table: Item) -> Query | None:
+        """The plan of `SELECT * FROM table`."""
+        names = SessionNames(self.catalog.state)
+        if table.temporary_pid is not None or table.id not in self.catalog.state.items:
+            return None
+        return plan_query(f"SELECT * FROM {names.full_name(table)}", names, SessionFacts())
+
+    def constant(self, query: Query) -> Any:
+        """The one value of a query that reads nothing, in Python's form of its stored type."""
+        schema = state_schema(Relation(query.columns()))
+        sql = duckdb_sql.generate(query, {}, None)
+        return self.engine.scalar(sql, schema)
+
+    def system_facts(self) -> SystemFacts:
+        return system.facts(self)
+
+    def full_name(self, item: Item) -> str:
+        return SessionNames(self.catalog.state).full_name(item)
+
+    # Sessions
+
+    async def open_session(
+        self, user: str, settings: dict[str, str], client_address: str, internal: bool
+    ) -> SqlSession:
+        if len(self.sessions) >= CONNECTIONS_MAX:
+            raise UserError("sorry, too many clients already", "53300")
+        pid, self._next_pid = self._next_pid, self._next_pid + 1
+        session = SqlSession(self, pid, user, client_address, internal)
+        for name, value in settings.items():
+            lowered = name.lower()
+            if lowered in VARIABLES or lowered == "database":
+                session.settings.set(lowered, value, startup=True)
+        self.sessions[pid] = session
+        return session
+
+    async def close_session(self, session: SqlSession) -> None:
+        self.sessions.pop(session.backend_pid, None)
+        await self.drop_temporary(session)
+
+    async def drop_temporary(self, session: SqlSession) -> None:
+        """Temporary objects go with their session."""
+        items = self.catalog.state.temporary_items_of(session.backend_pid)
+        if items:
+            before = self.catalog.state
+            order = before.drop_order([item.id for item in items])
+            after = self.catalog.transact([], [DropItem(id_) for id_ in order], user=session.user)
+            await self._changed(before, after)
+
+    def cancel(self, backend_pid: int, secret_key: int) -> None:
+        session = self.sessions.get(backend_pid)
+        if session is not None and session.secret_key == secret_key:
+            session.cancel()
+
+
+def _ingestion(state: CatalogState, source: Item) -> RunIngestion:
+    """What a cluster is told of a source."""
+    cluster = state.clusters.get(source.cluster_id or "")
+    return RunIngestion(
+        source.id,
+        source.details["source_type"],
+        dict(source.details["options"]),
+        int(source.details["timestamp_interval_ms"]),
+        [table.details["export"] for table in state.tables_of_source(source.id)],
+        cluster.name if cluster is not None else "quickstart",
+        cluster is not None and cluster.replication_factor == 0,
+    )
+
+
+def initial_floor(catalog: CatalogStore, ledger: Ledger) -> int:
+    """The oracle's floor at start: nothing that was ever shown or written lies beyond it."""
+    saved = int(catalog.get_setting(_FLOOR_SETTING) or 0)
+    return max(saved, *(state.ts for state in ledger.writers().values()), 0)

@@ -1,0 +1,91 @@
+"""DDL: a statement and a catalog snapshot -> updates; then one transaction and convergence.
+
+A file of `sequence/` plans one kind of statement as a pure function of a
+`DdlScope`; what it returns is values.  Outside of a transaction block they are
+committed at once.  Inside, they are applied to the session's private copy of the
+catalog, which later statements of the block see, and committed together at COMMIT if
+nobody changed the catalog meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from headwater.catalog.apply import apply
+from headwater.catalog.snapshot import SessionNames
+from headwater.catalog.state import CatalogState, Item
+from headwater.catalog.store import CatalogStore
+from headwater.catalog.updates import CatalogVersionIs, Requirement, Update, check
+from headwater.coordinator.api import Notice
+from headwater.core.errors import UserError
+from headwater.core.names import SessionFacts
+
+
+@dataclass(frozen=True, slots=True)
+class DdlScope:
+    """What planning a DDL statement may look at."""
+
+    state: CatalogState
+    names: SessionNames
+    facts: SessionFacts
+    backend_pid: int
+    now_ms: int
+    new_item: Callable[[], tuple[str, int]]  # an id and an oid
+    new_id: Callable[[str], str]  # of a database, schema or cluster
+    new_oid: Callable[[], int]
+    batch: str  # tables with the same one become readable together
+
+    def full_name(self, item: Item) -> str:
+        return self.names.full_name(item)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a DDL statement does."""
+
+    tag: str
+    updates: tuple[Update, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+
+@dataclass(slots=True)
+class StagedDdl:
+    """The DDL of a transaction block that is not committed yet."""
+
+    base_version: int
+    state: CatalogState
+    updates: list[Update] = field(default_factory=list)
+
+    def check(self, requirement: Requirement) -> None:
+        """Against the private copy."""
+        check(self.state, requirement)
+
+    def add(self, outcome: Outcome) -> None:
+        """Apply to the private copy."""
+        state = self.state
+        for update in outcome.updates:
+            state = apply(state, update)
+        self.state = replace(state, derived={})
+        self.updates += outcome.updates
+
+    def commit(self, store: CatalogStore, user: str) -> CatalogState:
+        """All of it, or 40001 when the catalog has moved on."""
+        if store.state.version != self.base_version:
+            raise UserError(
+                "another session modified the catalog while this DDL transaction was open",
+                "40001",
+                hint="Run the transaction again.",
+            )
+        return store.transact([CatalogVersionIs(self.base_version)], self.updates, user=user)
+
+
+def already_exists(kind: str, name: str) -> Notice:
+    """For IF NOT EXISTS."""
+    return Notice("NOTICE", f'{kind} "{name}" already exists, skipping', "42710")
+
+
+def does_not_exist(kind: str, name: str) -> Notice:
+    """For IF EXISTS."""
+    return Notice("NOTICE", f'{kind} "{name}" does not exist, skipping', "00000")

@@ -1,0 +1,150 @@
+"""DuckDB in this process: constants, system relations, small reads.
+
+One in-memory database, one cursor per query, a small pool of threads.  A query can
+be interrupted from the event loop.  Relations are handed in as table expressions
+over Parquet files or as Arrow tables under a name of their own.
+
+The SQL texts come from our own generator only; no user text ever reaches DuckDB.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from headwater.core.errors import UserError
+from headwater.core.limits import (
+    DUCKDB_MEMORY_MAX,
+    DUCKDB_THREADS_MAX,
+    PEEKS_CONCURRENT_MAX,
+    RESULT_BATCH_ROWS,
+)
+from headwater.sql.select import translate_error
+from headwater.sql.select.kernels import register_duckdb
+
+
+class Engine:
+    """The in-process engine.  Its methods belong to the event loop."""
+
+    def __init__(self, scratch: Path) -> None:
+        scratch.mkdir(parents=True, exist_ok=True)
+        self._database = duckdb.connect(
+            ":memory:",
+            config={
+                "memory_limit": DUCKDB_MEMORY_MAX,
+                "threads": DUCKDB_THREADS_MAX,
+                "temp_directory": str(scratch),
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+            },
+        )
+        self._database.execute("SET TimeZone = 'UTC'; SET parquet_metadata_cache = true")
+        register_duckdb(self._database)
+        self._threads = ThreadPoolExecutor(PEEKS_CONCURRENT_MAX, thread_name_prefix="duckdb")
+
+    async def run(
+        self, sql: str, schema: pa.Schema, tables: Mapping[str, pa.Table]
+    ) -> AsyncIterator[pa.RecordBatch]:
+        """Batches of the query's result in `schema`; interrupted when the iteration is closed."""
+        cursor = self._database.cursor()
+        loop = asyncio.get_running_loop()
+        running: asyncio.Future[Any] | None = None
+        try:
+            running = loop.run_in_executor(self._threads, _start, cursor, sql, schema, tables)
+            reader, first = await _uninterrupted(running, cursor)
+            for batch in first:
+                yield batch
+            while reader is not None:
+                running = loop.run_in_executor(self._threads, _next, reader, schema)
+                batch = await _uninterrupted(running, cursor)
+                if batch is None:
+                    break
+                yield batch
+        except duckdb.Error as error:
+            raise translate(error) from error
+        finally:
+            cursor.close()
+
+    async def table(self, sql: str, schema: pa.Schema, tables: Mapping[str, pa.Table]) -> pa.Table:
+        """The whole result at once."""
+        batches = [batch async for batch in self.run(sql, schema, tables)]
+        return pa.Table.from_batches(batches, schema)
+
+    def scalar(self, sql: str, schema: pa.Schema) -> Any:
+        """The first value of a constant query; at once, in the caller's thread."""
+        cursor = self._database.cursor()
+        try:
+            _, batches = _start(cursor, sql, schema, {})
+        except duckdb.Error as error:
+            raise translate(error) from error
+        finally:
+            cursor.close()
+        return batches[0].column(0)[0].as_py() if batches and batches[0].num_rows else None
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._database.close()
+
+
+async def _uninterrupted(running: asyncio.Future[Any], cursor: duckdb.DuckDBPyConnection) -> Any:
+    """Wait for the thread; if we are cancelled, interrupt DuckDB and wait until it has let go."""
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        cursor.interrupt()
+        await asyncio.wait([running])
+        if not running.cancelled():
+            running.exception()  # looked at, so that nobody complains
+        raise
+
+
+def _start(
+    cursor: duckdb.DuckDBPyConnection, sql: str, schema: pa.Schema, tables: Mapping[str, pa.Table]
+) -> tuple[Any, list[pa.RecordBatch]]:
+    """Run the query; its first batches, and the reader if there are more."""
+    for name, table in tables.items():
+        cursor.register(name, table)
+    reader = cursor.execute(sql).to_arrow_reader(RESULT_BATCH_ROWS)
+    # Most results are one batch: looking for the second here saves a trip to a thread.
+    first: list[pa.RecordBatch] = []
+    for _ in range(2):
+        batch = _next(reader, schema)
+        if batch is None:
+            return None, first
+        first.append(batch)
+    return reader, first
+
+
+def _next(reader: Any, schema: pa.Schema) -> pa.RecordBatch | None:
+    try:
+        batch = reader.read_next_batch()
+    except StopIteration:
+        return None
+    if batch.schema == schema:
+        return batch
+    columns = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def translate(error: duckdb.Error) -> UserError:
+    """What a client is told about an error of the engine."""
+    text = str(error)
+    if isinstance(error, duckdb.IOException):
+        return UserError(
+            f"could not read a data file: {text.splitlines()[0].removeprefix('IO Error: ')}",
+            "58030",
+            hint="Restore the file from a backup of the data directory, or drop the table and create it again.",
+        )
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return UserError(
+            "the query needs more memory than small reads may use",
+            "53200",
+            hint="SET read_engine = spark runs it on the cluster.",
+        )
+    return translate_error(text)

@@ -1,0 +1,324 @@
+"""A planned query -> a timestamp -> files -> an engine -> batches.
+
+    1  which collections it reads (views are inlined already)
+    2  wait until each is hydrated and not in error
+    3  choose one timestamp for all of them; hold them there; wait for it if need be
+    4  ask the ledger for the files at that timestamp
+    5  small, or not only files: DuckDB here; otherwise Spark on the cluster
+
+System relations and the progress of sources are computed from memory and handed
+to DuckDB as Arrow tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import pyarrow as pa
+
+from headwater.catalog.builtin.evaluate import evaluate
+from headwater.catalog.builtin.facts import SystemFacts
+from headwater.catalog.state import CatalogState, Item
+from headwater.coordinator.timestamps import Choice, Hold, Isolation, choose
+from headwater.core.change import ReadPlan
+from headwater.core.clock import unique_name
+from headwater.core.errors import UserError
+from headwater.core.limits import SMALL_READ_BYTES_MAX
+from headwater.core.protocol import Peek
+from headwater.core.relation import Relation
+from headwater.core.time import TIMESTAMP_END
+from headwater.formats.arrow import state_schema
+from headwater.persist.combine import quote, relation_sql
+from headwater.sources import SOURCE_TYPES
+from headwater.sql.select import duckdb as duckdb_sql
+from headwater.sql.select import spark as spark_sql
+from headwater.sql.select.plan import Query
+
+if TYPE_CHECKING:
+    from headwater.coordinator.coordinator import Coordinator
+
+EngineChoice = Literal["auto", "spark", "duckdb"]
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a query reads, by kind."""
+
+    tables: tuple[Item, ...]
+    sources: tuple[Item, ...]
+    system: tuple[str, ...]
+
+    def ids(self) -> frozenset[str]:
+        return frozenset(item.id for item in (*self.tables, *self.sources))
+
+
+@dataclass(slots=True)
+class PreparedRead:
+    """A read whose timestamp is fixed and whose files are known; held until `close`."""
+
+    query: Query
+    inputs: Inputs
+    ts: int
+    hold: Hold
+    facts: Callable[[], SystemFacts]
+    plans: dict[str, ReadPlan] = field(default_factory=dict)
+
+    def bytes(self) -> int:
+        return sum(plan.bytes() for plan in self.plans.values())
+
+    def close(self) -> None:
+        self.hold.release()
+
+
+class Reads:
+    """Runs queries.  `world` is the coordinator: catalog, ledger, controller, engine, oracle, holds."""
+
+    def __init__(self, world: Coordinator) -> None:
+        self._world = world
+
+    def inputs_of(self, state: CatalogState, relation_ids: frozenset[str]) -> Inputs:
+        """Sort a query's relations by kind."""
+        items = [state.items[id_] for id_ in sorted(relation_ids) if id_ in state.items]
+        return Inputs(
+            tuple(item for item in items if item.kind == "table"),
+            tuple(item for item in items if item.kind == "source"),
+            tuple(sorted(id_ for id_ in relation_ids if id_ not in state.items)),
+        )
+
+    def upper(self, item: Item) -> int:
+        """Every timestamp below this can be read without waiting."""
+        if item.kind == "source":
+            return self._world.controller.uppers.get(item.id, 0)
+        if item.source_id is None:
+            return TIMESTAMP_END
+        if item.id not in self._world.controller.hydrated:
+            return 0
+        return self._world.controller.uppers.get(item.source_id, 0)
+
+    async def wait_readable(self, inputs: Inputs) -> None:
+        """Until every input has some timestamp at which it can be read, or is in error."""
+        controller = self._world.controller
+
+        def ready() -> bool:
+            return all(self.upper(item) > 0 or not self._exists(item) for item in self._moving(inputs))
+
+        if not ready():
+            await controller.wait_for(ready)
+        for item in self._moving(inputs):
+            self._check_exists(item)
+            self._start_since(item)
+
+    def _moving(self, inputs: Inputs) -> tuple[Item, ...]:
+        return (*(table for table in inputs.tables if table.source_id is not None), *inputs.sources)
+
+    def _exists(self, item: Item) -> bool:
+        return item.id in self._world.catalog.state.items
+
+    def _check_exists(self, item: Item) -> None:
+        if not self._exists(item):
+            raise UserError(
+                f'query could not complete because relation "{self._world.full_name(item)}" was dropped',
+                "42704",
+            )
+
+    def _start_since(self, item: Item) -> None:
+        """The first time a collection is read, its since comes from the ledger."""
+        holds, ledger = self._world.holds, self._world.ledger
+        if item.kind == "source":
+            oldest = ledger.bindings(item.id)[:1]
+            holds.start(item.id, oldest[0][0] if oldest else 0)
+        elif not holds.since(item.id):
+            collection = ledger.collection(item.id)
+            holds.start(item.id, collection.since if collection is not None else 0)
+
+    def choose(self, inputs: Inputs, isolation: Isolation) -> Choice:
+        """The timestamp for these inputs now."""
+        holds = self._world.holds
+        items = (*inputs.tables, *inputs.sources)
+        return choose(
+            self._world.oracle.floor,
+            [holds.since(item.id) for item in items],
+            [self.upper(item) for item in self._moving(inputs)],
+            isolation,
+        )
+
+    async def prepare(
+        self,
+        query: Query,
+        isolation: Isolation,
+        as_of: int | None = None,
+        at_least: bool = False,
+        pinned: Hold | None = None,
+        facts: Callable[[], SystemFacts] | None = None,
+    ) -> PreparedRead:
+        """Fix the timestamp, wait for it, find the files.
+
+        `pinned` is the hold of a transaction that has read before: same timestamp again.
+        """
+        inputs = self.inputs_of(self._world.catalog.state, query.relation_ids)
+        await self.wait_readable(inputs)
+        if pinned is not None:
+            ts = pinned.ts
+            self._check_since(inputs, ts, in_transaction=True)
+        elif as_of is not None:
+            ts = max(as_of, self.choose(inputs, "serializable").ts) if at_least else as_of
+            self._check_since(inputs, ts, in_transaction=False)
+        else:
+            ts = self.choose(inputs, isolation).ts
+            if query.uses_mz_now and not self._moving(inputs):
+                ts = max(ts, self._world.clock.now_ms())
+        hold = self._world.holds.acquire(inputs.ids(), ts)
+        try:
+            await self._wait_passed(inputs, ts)
+            if isolation == "strict serializable" and as_of is None:
+                self._world.oracle.show(ts)
+            read = PreparedRead(query, inputs, ts, hold, facts or self._world.system_facts)
+            for table in inputs.tables:
+                self._check_errors(table, ts)
+                read.plans[table.id] = self._world.ledger.read_plan(table.id, ts)
+            return read
+        except BaseException:
+            hold.release()
+            raise
+
+    def _check_since(self, inputs: Inputs, ts: int, in_transaction: bool) -> None:
+        for item in (*inputs.tables, *inputs.sources):
+            since = self._world.holds.since(item.id)
+            if ts >= since:
+                continue
+            name = self._world.full_name(item)
+            if in_transaction:
+                raise UserError(
+                    "Transactions can only reference objects in the same timedomain",
+                    "25000",
+                    detail=f'"{name}" cannot be read at the transaction\'s timestamp {ts}, only from {since} on.',
+                    hint="Read it in the transaction's first statement too, or begin a new transaction.",
+                )
+            raise UserError(
+                "could not find a valid timestamp for the query",
+                "22000",
+                detail=f'"{name}" can be read from {since} on; the query asks for {ts}.',
+                hint="Use AS OF AT LEAST, or create the table WITH (RETAIN HISTORY FOR ...).",
+            )
+
+    async def _wait_passed(self, inputs: Inputs, ts: int) -> None:
+        moving = self._moving(inputs)
+
+        def passed() -> bool:
+            return all(self.upper(item) > ts or not self._exists(item) for item in moving)
+
+        if not passed():
+            await self._world.controller.wait_for(passed)
+        for item in moving:
+            self._check_exists(item)
+
+    def _check_errors(self, table: Item, ts: int) -> None:
+        for error_ts, position, message in self._world.ledger.errors(table.id):
+            if error_ts <= ts:
+                raise UserError(
+                    f"Source error: source must be dropped and recreated due to failure: {message}",
+                    "XX000",
+                    detail=f'Table "{self._world.full_name(table)}" is stopped at position {position}.',
+                    hint="Create a second table on the same reference, then drop this one.",
+                )
+
+    # Running
+
+    def pick_engine(self, read: PreparedRead, wanted: EngineChoice) -> Literal["spark", "duckdb"]:
+        """Which engine runs it; an error when the wanted one cannot."""
+        only_files = bool(read.plans) and not read.inputs.sources and not read.inputs.system
+        if wanted == "duckdb":
+            return "duckdb"
+        refusal = spark_sql.supported(read.query) if only_files else None
+        if wanted == "spark":
+            if refusal is not None:
+                raise refusal
+            return "spark" if only_files else "duckdb"
+        large = read.bytes() > SMALL_READ_BYTES_MAX
+        return "spark" if large and only_files and refusal is None else "duckdb"
+
+    def run(self, read: PreparedRead, wanted: EngineChoice) -> AsyncIterator[pa.RecordBatch]:
+        """Batches of the result; the hold is released at the end or when closed early."""
+        engine = self.pick_engine(read, wanted)
+        return self._run(read, self._on_spark if engine == "spark" else self._on_duckdb)
+
+    async def _run(
+        self, read: PreparedRead, engine: Callable[[PreparedRead], AsyncIterator[pa.RecordBatch]]
+    ) -> AsyncIterator[pa.RecordBatch]:
+        try:
+            async for batch in engine(read):
+                yield batch
+        finally:
+            read.close()
+
+    def duckdb_text(self, read: PreparedRead) -> tuple[str, dict[str, pa.Table]]:
+        """The query for DuckDB, and the Arrow tables it names."""
+        relations: dict[str, str] = {
+            id_: relation_sql(plan, self._world.data_dir) for id_, plan in read.plans.items()
+        }
+        tables: dict[str, pa.Table] = {}
+        facts = read.facts() if read.inputs.system else None
+        for id_ in read.inputs.system:
+            tables[f"hw_{id_}"] = evaluate(id_, facts or read.facts())
+            relations[id_] = quote(f"hw_{id_}")
+        for source in read.inputs.sources:
+            tables[f"hw_{source.id}"] = self.progress(source, read.ts)
+            relations[source.id] = quote(f"hw_{source.id}")
+        return duckdb_sql.generate(read.query, relations, read.ts), tables
+
+    async def _on_duckdb(self, read: PreparedRead) -> AsyncIterator[pa.RecordBatch]:
+        sql, tables = self.duckdb_text(read)
+        schema = state_schema(Relation(read.query.columns()))
+        async for batch in self._world.engine.run(sql, schema, tables):
+            yield batch
+
+    def spark_peek(self, read: PreparedRead, explain: bool = False) -> Peek:
+        """The query for Spark."""
+        peek_id = f"p{unique_name()[:12]}"
+        names = {id_: f"{peek_id}_{id_}" for id_ in read.plans}
+        return Peek(
+            peek_id,
+            spark_sql.generate(read.query, names, read.ts),
+            {names[id_]: plan.to_json() for id_, plan in read.plans.items()},
+            Relation(read.query.columns()).to_json(),
+            "reads",
+            explain,
+        )
+
+    async def _on_spark(self, read: PreparedRead) -> AsyncIterator[pa.RecordBatch]:
+        pending = self._world.controller.start_peek(self.spark_peek(read))
+        try:
+            while True:
+                answer = await pending.answers.get()
+                if answer is None:
+                    return
+                if isinstance(answer, UserError):
+                    raise answer
+                if isinstance(answer, pa.RecordBatch):
+                    yield answer
+        finally:
+            self._world.controller.end_peek(pending.command.peek_id)
+
+    async def spark_plan(self, read: PreparedRead) -> str:
+        """Spark's own plan, for EXPLAIN."""
+        pending = self._world.controller.start_peek(self.spark_peek(read, explain=True))
+        try:
+            answer = await pending.answers.get()
+        finally:
+            self._world.controller.end_peek(pending.command.peek_id)
+        if isinstance(answer, UserError):
+            raise answer
+        return str(answer)
+
+    def progress(self, source: Item, ts: int) -> pa.Table:
+        """A source as a relation: its frontier at `ts`."""
+        source_type = SOURCE_TYPES[source.details["source_type"]]
+        binding = self._world.ledger.binding_at(source.id, ts)
+        rows = source_type.progress_rows(binding[1]) if binding is not None else []
+        schema = state_schema(Relation(source_type.progress_columns))
+        arrays = [
+            pa.array([row[i] for row in rows], type=column.type) for i, column in enumerate(schema)
+        ]
+        return pa.Table.from_arrays(arrays, schema=schema)

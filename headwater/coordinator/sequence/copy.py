@@ -1,0 +1,131 @@
+"""COPY: rows out as text, CSV or binary; rows in from the client."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headwater.catalog.state import Item
+from headwater.coordinator.api import CopyIn, CopyOut, ParsedStatement, Prepared, Result
+from headwater.coordinator.sequence.write import complete_rows, target_columns, writable, write_rows
+from headwater.coordinator.tables import inserted
+from headwater.core.errors import UserError
+from headwater.core.limits import COPY_IN_BYTES_MAX
+from headwater.core.relation import Column
+from headwater.core.types import SqlType
+from headwater.formats.copy import CopyOptions as TextOptions
+from headwater.formats.copy import CopyReader
+from headwater.formats.text import from_text
+from headwater.sql.copy_options import CopyOptions
+from headwater.sql.cursor import Name, SqlText, quote_identifier
+from headwater.sql.statements.copy_from import CopyFrom
+from headwater.sql.statements.copy_to import CopyTo
+from headwater.sql.statements.select import Select
+
+if TYPE_CHECKING:
+    from headwater.coordinator.session import SqlSession
+
+
+def _inner(session: SqlSession, statement: CopyTo) -> object:
+    """The statement whose rows are copied."""
+    if not isinstance(statement.source, Name):
+        return statement.source
+    columns = ", ".join(quote_identifier(name) for name in statement.columns) or "*"
+    return Select(SqlText(f"SELECT {columns} FROM {statement.source}"))
+
+
+def describe_to(
+    session: SqlSession, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]
+) -> Prepared:
+    from headwater.coordinator.sequence import dispatch
+
+    if not isinstance(parsed.statement, CopyTo):
+        raise UserError("COPY needs a table or query", "42601")
+    inner = dispatch.describe(
+        session, ParsedStatement(_inner(session, parsed.statement), parsed.text, parsed.offset), parameter_types
+    )
+    return Prepared(parsed, inner.parameters, None, inner)
+
+
+async def run_to(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    from headwater.coordinator.sequence import dispatch
+
+    statement, inner = prepared.parsed.statement, prepared.plan
+    if not isinstance(statement, CopyTo) or not isinstance(inner, Prepared):
+        raise UserError("COPY needs a table or query", "42601")
+    result = await dispatch.run(session, inner, arguments)
+    options = statement.options
+    csv = options.format == "csv"
+    result.copy_out = CopyOut(
+        options.format,  # type: ignore[arg-type]
+        options.delimiter or ("," if csv else "\t"),
+        options.null if options.null is not None else ("" if csv else "\\N"),
+        bool(options.header),
+    )
+    result.tag = lambda rows: f"COPY {rows}"
+    return result
+
+
+async def run_from(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    statement = prepared.parsed.statement
+    if not isinstance(statement, CopyFrom):
+        raise UserError("COPY needs a table", "42601")
+    session.enter("write")
+    item = writable(session, statement.table)
+    columns = target_columns(item, statement.columns)
+    sink = _Sink(session, item, columns, statement.options)
+    result = Result(lambda rows: f"COPY {rows}")
+    result.copy_in = CopyIn(statement.options.format, columns, sink)  # type: ignore[arg-type]
+    return result
+
+
+class _Sink:
+    """Turns what the client sends into rows as it comes, and writes them as one INSERT."""
+
+    def __init__(
+        self, session: SqlSession, item: Item, columns: tuple[Column, ...], options: CopyOptions
+    ) -> None:
+        self._session = session
+        self._item = item
+        self._columns = columns
+        csv = options.format == "csv"
+        self._reader = CopyReader(
+            options.format,
+            TextOptions(
+                delimiter=options.delimiter or ("," if csv else "\t"),
+                null=options.null if options.null is not None else ("" if csv else "\\N"),
+                header=bool(options.header),
+                quote=options.quote or '"',
+                escape=options.escape or options.quote or '"',
+            ),
+            columns,
+            item.name,
+        )
+        self._tables: list[pa.Table] = []
+        self._bytes = 0
+
+    async def write(self, data: bytes) -> None:
+        self._bytes += len(data)
+        if self._bytes > COPY_IN_BYTES_MAX:
+            raise UserError(
+                f"COPY data is larger than {COPY_IN_BYTES_MAX} bytes", "53200", hint="Copy it in several parts."
+            )
+        self._add(self._reader.write(data))
+
+    def _add(self, texts: pa.RecordBatch | None) -> None:
+        if texts is not None and texts.num_rows:
+            arrays = [from_text(texts.column(i), column.type) for i, column in enumerate(self._columns)]
+            self._tables.append(pa.table(arrays, names=[column.name for column in self._columns]))
+
+    async def finish(self) -> str:
+        self._add(self._reader.finish())
+        if not self._tables:
+            return "COPY 0"
+        given = pa.concat_tables(self._tables)
+        rows = await complete_rows(self._session, self._item, self._columns, given)
+        await write_rows(self._session, self._item, inserted(rows))
+        return f"COPY {rows.num_rows}"
+
+    async def abort(self, reason: str) -> None:
+        self._tables.clear()

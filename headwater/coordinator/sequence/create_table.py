@@ -1,0 +1,61 @@
+"""CREATE TABLE: a plain table, written with INSERT, UPDATE, DELETE and COPY."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from headwater.catalog import updates
+from headwater.catalog.state import TEMPORARY_SCHEMA_ID, Item
+from headwater.coordinator.ddl import DdlScope, Outcome, already_exists
+from headwater.core.errors import UserError
+from headwater.core.limits import RETAIN_HISTORY_MS_DEFAULT
+from headwater.core.relation import Column, Relation
+from headwater.sql.cursor import Name
+from headwater.sql.select import cast_output, plan_query
+from headwater.sql.statements.create_table import ColumnDefinition, CreateTable
+
+
+def plan(scope: DdlScope, statement: CreateTable) -> Outcome:
+    """Columns, NOT NULL and defaults are kept as they were written."""
+    tag = "CREATE TABLE"
+    pid = scope.backend_pid if statement.temporary else None
+    if statement.temporary:
+        schema_id, name = TEMPORARY_SCHEMA_ID, statement.name.parts[-1]
+    else:
+        schema, name = scope.names.place(statement.name.parts)
+        schema_id = schema.id
+    if statement.if_not_exists and scope.state.item_named(schema_id, name, pid) is not None:
+        return Outcome(tag, notices=(already_exists("table", name),))
+    columns = tuple(_column(scope, definition) for definition in statement.columns)
+    for column in columns:
+        if [c.name for c in columns].count(column.name) > 1:
+            raise UserError(f'column "{column.name}" specified more than once', "42701")
+    retain = statement.retain_history
+    item_id, oid = scope.new_item()
+    item = Item(
+        item_id,
+        oid,
+        schema_id,
+        name,
+        "table",
+        "",
+        Relation(columns),
+        details={"retain_history_ms": RETAIN_HISTORY_MS_DEFAULT if retain is None else retain.milliseconds},
+        created_at_ms=scope.now_ms,
+        temporary_pid=pid,
+    )
+    full = replace(statement, name=Name(scope.names.full_name_parts(item)), if_not_exists=False)
+    item = replace(item, create_sql=full.render())
+    return Outcome(tag, (updates.CreateItem(item),), (updates.NameFree(schema_id, name, pid),))
+
+
+def _column(scope: DdlScope, definition: ColumnDefinition) -> Column:
+    default = definition.default
+    column = Column(definition.name, definition.type, definition.nullable, default.text if default else None)
+    if default is not None:
+        # Planned now so that a default that cannot work is refused before a row needs it.
+        query = plan_query(f"SELECT {default.text}", scope.names, scope.facts, offset=default.offset - 7)
+        if query.relation_ids:
+            raise UserError("cannot use a subquery in a DEFAULT expression", "0A000", position=default.offset + 1)
+        cast_output(query, (column,))
+    return column

@@ -1,0 +1,155 @@
+"""DECLARE, FETCH, CLOSE: a statement's rows a few at a time, inside a transaction.
+
+FETCH over a SUBSCRIBE waits until there is at least one row, or with a timeout until
+it has n rows or the time has passed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headwater.coordinator.api import ParsedStatement, Prepared, Result
+from headwater.coordinator.sequence.variables import single
+from headwater.core.errors import UserError
+from headwater.core.relation import Column, Relation
+from headwater.core.types import SqlType
+from headwater.formats.arrow import state_schema
+from headwater.sql.statements.close import Close
+from headwater.sql.statements.declare import Declare
+from headwater.sql.statements.fetch import Fetch
+from headwater.sql.statements.subscribe import Subscribe
+
+if TYPE_CHECKING:
+    from headwater.coordinator.session import SqlSession
+
+
+@dataclass(slots=True)
+class OpenCursor:
+    """A declared cursor; its statement is started by the first FETCH that wants rows."""
+
+    name: str
+    text: str
+    columns: tuple[Column, ...]
+    endless: bool  # a SUBSCRIBE: rows come when they come
+    result: Result
+    created_at_ms: int
+    ready: list[pa.RecordBatch] = field(default_factory=list)
+    waiting: asyncio.Task[pa.RecordBatch | None] | None = None
+    finished: bool = False
+
+    def close(self) -> None:
+        if self.waiting is not None:
+            self.waiting.cancel()
+        self.result.close()
+
+
+async def run_declare(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    from headwater.coordinator.sequence import dispatch
+
+    statement = prepared.parsed.statement
+    if not isinstance(statement, Declare):
+        raise UserError("DECLARE needs a query", "42601")
+    if session.transaction is None or not session.transaction.explicit:
+        raise UserError(
+            "DECLARE CURSOR can only be used in transaction blocks", "25P01", hint="BEGIN a transaction first."
+        )
+    if statement.name in session.cursors:
+        raise UserError(f'cursor "{statement.name}" already exists', "42P03")
+    parsed = ParsedStatement(statement.statement, prepared.parsed.text, prepared.parsed.offset)
+    inner = dispatch.describe(session, parsed, ())
+    result = await dispatch.run(session, inner, ())
+    session.cursors[statement.name] = OpenCursor(
+        statement.name,
+        prepared.parsed.text,
+        inner.columns or (),
+        isinstance(statement.statement, Subscribe),
+        result,
+        session.world.clock.now_ms(),
+    )
+    return Result(lambda _: "DECLARE CURSOR")
+
+
+def _find(session: SqlSession, name: str) -> OpenCursor:
+    cursor = session.cursors.get(name)
+    if cursor is None:
+        raise UserError(f'cursor "{name}" does not exist', "34000")
+    return cursor
+
+
+def describe_fetch(
+    session: SqlSession, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]
+) -> Prepared:
+    statement = parsed.statement
+    return Prepared(parsed, (), _find(session, statement.name if isinstance(statement, Fetch) else "").columns)
+
+
+async def run_fetch(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    statement = prepared.parsed.statement
+    if not isinstance(statement, Fetch):
+        raise UserError("FETCH needs a cursor", "34000")
+    cursor = _find(session, statement.name)
+    timeout_s = None if statement.timeout is None else statement.timeout.milliseconds / 1000
+    rows = await _take(cursor, statement.count, timeout_s)
+    return Result(lambda n: f"FETCH {n}", cursor.columns, single(rows))
+
+
+async def _take(cursor: OpenCursor, count: int | None, timeout_s: float | None) -> pa.RecordBatch:
+    """At most `count` rows: all there are of a query, what is there by the rules of a SUBSCRIBE."""
+    loop = asyncio.get_running_loop()
+    deadline_s = None if timeout_s is None else loop.time() + timeout_s
+    have = sum(batch.num_rows for batch in cursor.ready)
+    while (count is None or have < count) and not cursor.finished:
+        if cursor.endless and deadline_s is None and have:
+            wait_s: float | None = 0.0  # something is there: take only what comes without waiting
+        else:
+            wait_s = None if deadline_s is None else max(0.0, deadline_s - loop.time())
+        batch = await _next(cursor, wait_s)
+        if batch is None:
+            break
+        cursor.ready.append(batch)
+        have += batch.num_rows
+    schema = state_schema(Relation(cursor.columns))
+    table = pa.Table.from_batches(cursor.ready, schema)
+    wanted = table.num_rows if count is None else min(count, table.num_rows)
+    cursor.ready = table.slice(wanted).to_batches()
+    taken = table.slice(0, wanted).combine_chunks().to_batches()
+    return taken[0] if taken else pa.RecordBatch.from_pylist([], schema)
+
+
+async def _next(cursor: OpenCursor, wait_s: float | None) -> pa.RecordBatch | None:
+    """The next batch; None at the end or when the time is up (then it is still awaited)."""
+    if cursor.waiting is None:
+        batches: AsyncIterator[pa.RecordBatch] | None = cursor.result.batches
+        if batches is None:
+            cursor.finished = True
+            return None
+        cursor.waiting = asyncio.ensure_future(_step(batches))
+    done, _ = await asyncio.wait([cursor.waiting], timeout=wait_s)
+    if not done:
+        return None
+    finished, cursor.waiting = cursor.waiting, None
+    batch = finished.result()
+    if batch is None:
+        cursor.finished = True
+    return batch
+
+
+async def _step(batches: AsyncIterator[pa.RecordBatch]) -> pa.RecordBatch | None:
+    return await anext(batches, None)
+
+
+async def run_close(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    statement = prepared.parsed.statement
+    if isinstance(statement, Close) and statement.name is not None:
+        _find(session, statement.name).close()
+        del session.cursors[statement.name]
+        return Result(lambda _: "CLOSE CURSOR")
+    for cursor in session.cursors.values():
+        cursor.close()
+    session.cursors.clear()
+    return Result(lambda _: "CLOSE CURSOR ALL")

@@ -1,0 +1,162 @@
+"""Which file does what: statements to their `describe` and `run`.
+
+`describe` says what a statement takes and returns without doing it; `run` does it.
+A kind of statement is one line in one of the tables below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from headwater.coordinator.api import ParsedStatement, Prepared, Result
+from headwater.coordinator.ddl import DdlScope, Outcome
+from headwater.coordinator.sequence import (
+    alter,
+    comment_on,
+    copy,
+    create_namespaces,
+    create_source,
+    create_table,
+    create_table_from_source,
+    create_view,
+    cursors,
+    drop,
+    explain,
+    prepared,
+    select,
+    subscribe,
+    transactions,
+    variables,
+    write,
+)
+from headwater.core.errors import InvariantViolation
+from headwater.core.relation import Column
+from headwater.core.types import SqlType
+from headwater.sql.statements.alter_cluster import AlterCluster
+from headwater.sql.statements.alter_rename import AlterRename
+from headwater.sql.statements.alter_source import AlterSource
+from headwater.sql.statements.alter_swap import AlterSwap
+from headwater.sql.statements.alter_system import AlterSystem
+from headwater.sql.statements.alter_table import AlterTable
+from headwater.sql.statements.begin import Begin
+from headwater.sql.statements.close import Close
+from headwater.sql.statements.comment_on import CommentOn
+from headwater.sql.statements.commit import Commit
+from headwater.sql.statements.copy_from import CopyFrom
+from headwater.sql.statements.copy_to import CopyTo
+from headwater.sql.statements.create_cluster import CreateCluster
+from headwater.sql.statements.create_database import CreateDatabase
+from headwater.sql.statements.create_schema import CreateSchema
+from headwater.sql.statements.create_source import CreateSource
+from headwater.sql.statements.create_table import CreateTable
+from headwater.sql.statements.create_table_from_source import CreateTableFromSource
+from headwater.sql.statements.create_view import CreateView
+from headwater.sql.statements.deallocate import Deallocate
+from headwater.sql.statements.declare import Declare
+from headwater.sql.statements.delete import Delete
+from headwater.sql.statements.discard import Discard
+from headwater.sql.statements.drop import Drop
+from headwater.sql.statements.execute import Execute
+from headwater.sql.statements.explain import Explain
+from headwater.sql.statements.fetch import Fetch
+from headwater.sql.statements.insert import Insert
+from headwater.sql.statements.prepare import Prepare
+from headwater.sql.statements.reset import Reset
+from headwater.sql.statements.rollback import Rollback
+from headwater.sql.statements.select import Select
+from headwater.sql.statements.set_transaction import SetTransaction
+from headwater.sql.statements.set_variable import SetVariable
+from headwater.sql.statements.show_columns import ShowColumns
+from headwater.sql.statements.show_create import ShowCreate
+from headwater.sql.statements.show_objects import ShowObjects
+from headwater.sql.statements.show_variable import ShowVariable
+from headwater.sql.statements.subscribe import Subscribe
+from headwater.sql.statements.update import Update
+
+if TYPE_CHECKING:
+    from headwater.coordinator.session import SqlSession
+
+DDL: dict[type, Callable[[DdlScope, Any], Outcome]] = {
+    CreateDatabase: create_namespaces.plan_database,
+    CreateSchema: create_namespaces.plan_schema,
+    CreateCluster: create_namespaces.plan_cluster,
+    AlterCluster: create_namespaces.plan_alter_cluster,
+    CreateSource: create_source.plan,
+    CreateTableFromSource: create_table_from_source.plan,
+    CreateTable: create_table.plan,
+    CreateView: create_view.plan,
+    Drop: drop.plan,
+    AlterRename: alter.plan_rename,
+    AlterSwap: alter.plan_swap,
+    AlterSource: alter.plan_source,
+    AlterTable: alter.plan_table,
+    AlterSystem: alter.plan_system,
+    CommentOn: comment_on.plan,
+}
+
+Describe = Callable[["SqlSession", Any, tuple[SqlType | None, ...]], Prepared]
+Run = Callable[["SqlSession", Prepared, tuple[str | None, ...]], Awaitable[Result]]
+
+WITH_ROWS: dict[type, tuple[Describe, Run]] = {
+    Select: (select.describe, select.run),
+    ShowObjects: (select.describe, select.run),
+    ShowColumns: (select.describe, select.run),
+    ShowCreate: (select.describe, select.run),
+    ShowVariable: (variables.describe_show, variables.run_show),
+    Subscribe: (subscribe.describe, subscribe.run),
+    Explain: (explain.describe, explain.run),
+    Fetch: (cursors.describe_fetch, cursors.run_fetch),
+    Execute: (prepared.describe_execute, prepared.run_execute),
+    Insert: (write.describe_insert, write.run_insert),
+    Update: (write.describe_update, write.run_update),
+    Delete: (write.describe_delete, write.run_delete),
+    CopyTo: (copy.describe_to, copy.run_to),
+}
+
+WITHOUT_ROWS: dict[type, Run] = {
+    CopyFrom: copy.run_from,
+    Declare: cursors.run_declare,
+    Close: cursors.run_close,
+    Prepare: prepared.run_prepare,
+    Deallocate: prepared.run_deallocate,
+    SetVariable: variables.run_set,
+    SetTransaction: variables.run_set_transaction,
+    Reset: variables.run_reset,
+    Discard: variables.run_discard,
+    Begin: transactions.run_begin,
+    Commit: transactions.run_commit,
+    Rollback: transactions.run_rollback,
+}
+
+
+def describe(
+    session: SqlSession, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]
+) -> Prepared:
+    """Parameters and columns of a statement."""
+    entry = WITH_ROWS.get(type(parsed.statement))
+    if entry is not None:
+        return entry[0](session, parsed, parameter_types)
+    return Prepared(parsed, (), None)
+
+
+async def run(session: SqlSession, statement: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    """Carry a statement out."""
+    kind = type(statement.parsed.statement)
+    if kind in WITH_ROWS:
+        return await WITH_ROWS[kind][1](session, statement, arguments)
+    if kind in WITHOUT_ROWS:
+        return await WITHOUT_ROWS[kind](session, statement, arguments)
+    if kind not in DDL:
+        raise InvariantViolation(f"no sequence for {kind.__name__}")
+    session.enter("ddl")
+    scope = session.ddl_scope()
+    outcome = DDL[kind](scope, statement.parsed.statement)
+    await session.world.carry_out(session, outcome)
+    session.notify(*outcome.notices)
+    return Result(lambda _: outcome.tag)
+
+
+def text_columns(*names: str) -> tuple[Column, ...]:
+    """Columns of text."""
+    return tuple(Column(name, SqlType("text")) for name in names)

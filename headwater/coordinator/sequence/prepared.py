@@ -1,0 +1,74 @@
+"""PREPARE, EXECUTE, DEALLOCATE in SQL; the names are those of the protocol's own statements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headwater.coordinator.api import ParsedStatement, Prepared, Result
+from headwater.core.errors import UserError
+from headwater.core.types import SqlType
+from headwater.sql.select import plan_query
+from headwater.sql.statements.deallocate import Deallocate
+from headwater.sql.statements.execute import Execute
+from headwater.sql.statements.prepare import Prepare
+
+if TYPE_CHECKING:
+    from headwater.coordinator.session import SqlSession
+
+
+async def run_prepare(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    statement = prepared.parsed.statement
+    if isinstance(statement, Prepare):
+        if statement.name in session.statements:
+            raise UserError(f'prepared statement "{statement.name}" already exists', "42P05")
+        parsed = ParsedStatement(statement.statement, statement.text.text, statement.text.offset)
+        session.statements[statement.name] = await session.prepare(parsed, statement.types)
+    return Result(lambda _: "PREPARE")
+
+
+def _find(session: SqlSession, name: str) -> Prepared:
+    found = session.statements.get(name)
+    if found is None:
+        raise UserError(f'prepared statement "{name}" does not exist', "26000")
+    return found
+
+
+def describe_execute(
+    session: SqlSession, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]
+) -> Prepared:
+    statement = parsed.statement
+    found = _find(session, statement.name if isinstance(statement, Execute) else "")
+    return Prepared(parsed, (), found.columns)
+
+
+async def run_execute(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    """Arguments are constant expressions, converted to the parameters' types."""
+    from headwater.coordinator.sequence import dispatch
+
+    statement = prepared.parsed.statement
+    if not isinstance(statement, Execute):
+        raise UserError("EXECUTE needs a prepared statement", "26000")
+    found = _find(session, statement.name)
+    if len(statement.arguments) != len(found.parameters):
+        raise UserError(
+            f'wrong number of parameters for prepared statement "{statement.name}"',
+            "42601",
+            detail=f"Expected {len(found.parameters)} parameters but got {len(statement.arguments)}.",
+        )
+    values = []
+    for argument, type_ in zip(statement.arguments, found.parameters, strict=True):
+        text = f"SELECT CAST(CAST(({argument.text}) AS {type_}) AS text)"
+        query = plan_query(text, session.names(), session.facts(), (), argument.offset - 18)
+        value = session.world.constant(query)
+        values.append(None if value is None else str(value))
+    return await dispatch.run(session, found, tuple(values))
+
+
+async def run_deallocate(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    statement = prepared.parsed.statement
+    if isinstance(statement, Deallocate) and statement.name is not None:
+        _find(session, statement.name)
+        del session.statements[statement.name]
+        return Result(lambda _: "DEALLOCATE")
+    session.statements.clear()
+    return Result(lambda _: "DEALLOCATE ALL")

@@ -1,0 +1,142 @@
+"""SHOW: rewritten to a query over system relations, so that it can stand wherever a query can."""
+
+from __future__ import annotations
+
+from headwater.catalog.snapshot import SessionNames
+from headwater.catalog.state import Item
+from headwater.core.errors import UserError
+from headwater.sql.cursor import Name, quote_string
+from headwater.sql.statements.show_columns import ShowColumns
+from headwater.sql.statements.show_create import ShowCreate
+from headwater.sql.statements.show_objects import ShowObjects
+
+# kind -> (relation, columns); each relation has schema_id unless it says otherwise below
+_OBJECTS = {
+    "sources": ("mz_show_sources", "name, type, cluster, comment"),
+    "tables": ("mz_show_tables", "name, comment"),
+    "views": ("mz_show_views", "name, comment"),
+    "connections": ("mz_show_connections", "name, type, comment"),
+    "secrets": ("mz_show_secrets", "name, comment"),
+    "types": ("mz_show_types", "name, comment"),
+    "materialized views": ("mz_show_materialized_views", "name, cluster, comment"),
+    "sinks": ("mz_show_sinks", "name, type, cluster, comment"),
+    "indexes": ("mz_show_indexes", 'name, "on", cluster, key, comment'),
+    "objects": ("mz_show_all_objects", "name, type, comment"),
+}
+_GLOBAL = {
+    "databases": ("mz_show_databases", "name, comment"),
+    "roles": ("mz_show_roles", "name, comment"),
+    "clusters": ("mz_show_clusters", "name, replicas, comment"),
+    "cluster replicas": ("mz_show_cluster_replicas", "cluster, replica, size, ready, comment"),
+}
+
+
+def query_text(names: SessionNames, statement: ShowObjects | ShowColumns | ShowCreate) -> str:
+    """The query that answers the SHOW."""
+    match statement:
+        case ShowColumns():
+            return _columns(names, statement)
+        case ShowCreate():
+            return _create(names, statement)
+        case ShowObjects():
+            return _objects(names, statement)
+
+
+def _filtered(inner: str, pattern: str | None, where: str | None, order: str) -> str:
+    condition = ""
+    if pattern is not None:
+        condition = f" WHERE name LIKE {quote_string(pattern)}"
+    elif where is not None:
+        condition = f" WHERE {where}"
+    return f"SELECT * FROM ({inner}) AS shown{condition} ORDER BY {order}"
+
+
+def _objects(names: SessionNames, statement: ShowObjects) -> str:
+    if statement.kind in _GLOBAL:
+        relation, columns = _GLOBAL[statement.kind]
+        inner = f"SELECT {columns} FROM mz_internal.{relation}"
+        order = "cluster, replica" if statement.kind == "cluster replicas" else "name"
+        return _filter(statement, inner, order)
+    if statement.kind == "schemas":
+        database = names.resolve_database(statement.from_.item if statement.from_ else names.database)
+        inner = (
+            "SELECT name, comment FROM mz_internal.mz_show_schemas"
+            f" WHERE database_id IS NULL OR database_id = {quote_string(database.id)}"
+        )
+        return _filter(statement, inner, "name")
+    if statement.kind == "subsources":
+        return _subsources(names, statement)
+    relation, columns = _OBJECTS[statement.kind]
+    conditions = [_schema_condition(names, statement.from_)] if statement.on is None else []
+    if statement.on is not None:
+        conditions.append(_on_condition(names, statement))
+    if statement.cluster is not None:
+        conditions.append(f"cluster = {quote_string(names.resolve_cluster(statement.cluster).name)}")
+    inner = f"SELECT {columns} FROM mz_internal.{relation} WHERE {' AND '.join(conditions)}"
+    return _filter(statement, inner, "name")
+
+
+def _filter(statement: ShowObjects, inner: str, order: str) -> str:
+    where = statement.filter.where
+    return _filtered(inner, statement.filter.like, None if where is None else where.text, order)
+
+
+def _schema_condition(names: SessionNames, from_: Name | None) -> str:
+    if from_ is not None:
+        return f"schema_id = {quote_string(names.resolve_schema(from_.parts).id)}"
+    schema = names.current_schema()
+    if schema is None:
+        raise UserError("no schema has been selected", "3F000", hint="SHOW ... FROM a_schema, or SET search_path.")
+    return f"schema_id = {quote_string(schema.id)}"
+
+
+def _on_condition(names: SessionNames, statement: ShowObjects) -> str:
+    if statement.on is None:
+        raise UserError(f"SHOW {statement.kind.upper()} needs ON")
+    item = names.resolve_item(statement.on.parts)
+    if statement.kind == "tables":
+        if item.kind != "source":
+            raise UserError(f"cannot show tables on {names.full_name(item)} because it is a {item.kind}")
+        return f"source_id = {quote_string(item.id)}"
+    return f"on_id = {quote_string(item.id)}"
+
+
+def _subsources(names: SessionNames, statement: ShowObjects) -> str:
+    if statement.on is not None:
+        item = names.resolve_item(statement.on.parts)
+        if item.kind != "source":
+            raise UserError(f"cannot show subsources on {names.full_name(item)} because it is a {item.kind}")
+    return _filter(statement, "SELECT name, type FROM mz_internal.mz_show_sources WHERE false", "name")
+
+
+def _columns(names: SessionNames, statement: ShowColumns) -> str:
+    relation = names.find_relation(statement.name.parts)
+    inner = (
+        "SELECT name, nullable, type, comment, position FROM mz_internal.mz_show_columns"
+        f" WHERE id = {quote_string(relation.id)}"
+    )
+    where = statement.filter.where
+    filtered = _filtered(inner, statement.filter.like, None if where is None else where.text, "position")
+    return f"SELECT name, nullable, type, comment FROM ({filtered}) AS shown ORDER BY position"
+
+
+def _create(names: SessionNames, statement: ShowCreate) -> str:
+    kind = statement.kind
+    if kind == "cluster":
+        cluster = names.resolve_cluster(statement.name.item)
+        text = (
+            f"CREATE CLUSTER {cluster.name} (REPLICATION FACTOR = {cluster.replication_factor},"
+            f" SIZE = {quote_string(cluster.size)});"
+        )
+        return _pair(cluster.name, text)
+    found = names.find_relation(statement.name.parts)
+    if found.kind.startswith("system"):
+        raise UserError(f"cannot show create for system object {statement.name}")
+    item: Item = names.resolve_item(statement.name.parts)
+    if item.kind != kind:
+        raise UserError(f"{statement.name} is not a {kind}")
+    return _pair(names.full_name(item), item.create_sql)
+
+
+def _pair(name: str, text: str) -> str:
+    return f"SELECT {quote_string(name)} AS name, {quote_string(text)} AS create_sql"

@@ -1,0 +1,200 @@
+"""SUBSCRIBE: a relation's changes, as they happen.
+
+    mz_timestamp | [mz_progressed] | mz_diff | columns          plain
+    mz_timestamp | [mz_progressed] | mz_state | key | values    ENVELOPE UPSERT
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.coordinator.api import ParsedStatement, Prepared, Result
+from headwater.coordinator.sequence import select
+from headwater.coordinator.subscribe import Changes, Hub, Progress, Subscriber
+from headwater.core.errors import UserError, not_supported
+from headwater.core.relation import Column, Relation
+from headwater.core.time import TIMESTAMP_END
+from headwater.core.types import BOOL, INT8, SqlType, numeric
+from headwater.formats.arrow import state_schema
+from headwater.observe import metrics
+from headwater.sql.cursor import Name
+from headwater.sql.select import plan_query
+from headwater.sql.select.plan import Query
+from headwater.sql.statements.subscribe import Subscribe
+
+if TYPE_CHECKING:
+    from headwater.coordinator.session import SqlSession
+
+_TIMESTAMP = numeric(0)
+
+
+def _plan(session: SqlSession, statement: Subscribe) -> Query:
+    names = session.names()
+    if isinstance(statement.target, Name):
+        named = names.find_relation(statement.target.parts)
+        if named.kind in ("secret", "connection"):
+            full = ".".join(part for part in (named.database, named.schema, named.name) if part)
+            raise UserError(f"'{full}' cannot be subscribed to because it is a {named.kind}")
+        query = plan_query(f"SELECT * FROM {statement.target}", names, session.facts())
+    else:
+        query = plan_query(statement.target.text, names, session.facts(), (), statement.target.offset)
+    if query.uses_mz_now:
+        raise not_supported("SUBSCRIBE to a query with mz_now()")
+    if statement.output is not None:
+        raise not_supported("ENVELOPE and WITHIN TIMESTAMP in SUBSCRIBE")
+    return query
+
+
+def describe(
+    session: SqlSession, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]
+) -> Prepared:
+    statement = parsed.statement
+    if not isinstance(statement, Subscribe):
+        raise UserError("SUBSCRIBE needs a relation", "42601")
+    query = _plan(session, statement)
+    return Prepared(parsed, (), _columns(query, statement.progress), query)
+
+
+def _columns(query: Query, progress: bool) -> tuple[Column, ...]:
+    progressed = (Column("mz_progressed", BOOL),) if progress else ()
+    return (Column("mz_timestamp", _TIMESTAMP), *progressed, Column("mz_diff", INT8), *query.columns())
+
+
+async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    """Rows as of a timestamp, then the hub's changes after it."""
+    statement = prepared.parsed.statement
+    if not isinstance(statement, Subscribe):
+        raise UserError("SUBSCRIBE needs a relation", "42601")
+    query = _plan(session, statement)
+    session.enter("subscribe")
+    up_to = None
+    if statement.up_to is not None:
+        up_to = select.timestamp(session, statement.up_to.text, statement.up_to.offset)
+    as_of = statement.as_of
+    moment = None
+    if as_of is not None:
+        moment = select.timestamp(session, as_of.expression.text, as_of.expression.offset)
+        if up_to is not None and moment > up_to and not as_of.at_least:
+            raise UserError(
+                "subscription lower bound (`AS OF`) is greater than its upper bound (`UP TO`):"
+                f" {moment} > {up_to}",
+                "22000",
+            )
+    world = session.world
+    read = await world.reads.prepare(
+        query,
+        session.isolation,
+        moment,
+        as_of.at_least if as_of is not None else False,
+        facts=session.system_facts,
+    )
+    hub, subscriber = world.hubs.join(query, read.inputs, read.ts)
+    feed = _Feed(session, statement, query, read.ts, up_to, hub, subscriber)
+    snapshot = select.run_read(session, read) if statement.snapshot else None
+    result = Result(lambda rows: f"SUBSCRIBE {rows}", prepared.columns, feed.batches(snapshot, read.close))
+    result.closed = feed.close
+    world.subscriptions[id(feed)] = (session, frozenset(read.inputs.ids()))
+    metrics.subscription_opened()
+    return result
+
+
+@dataclass(eq=False)
+class _Feed:
+    """One subscription's way from the hub to the client."""
+
+    session: SqlSession
+    statement: Subscribe
+    query: Query
+    as_of: int
+    up_to: int | None
+    hub: Hub
+    subscriber: Subscriber
+    open: bool = True
+
+    def close(self) -> None:
+        if self.open:
+            self.open = False
+            world = self.session.world
+            world.hubs.leave(self.hub, self.subscriber)
+            world.subscriptions.pop(id(self), None)
+            metrics.subscription_closed()
+
+    async def batches(
+        self, snapshot: AsyncIterator[pa.RecordBatch] | None, release: object
+    ) -> AsyncIterator[pa.RecordBatch]:
+        try:
+            if self.up_to is not None and self.as_of >= self.up_to:
+                return
+            if self.statement.progress:
+                yield self._progress(self.as_of)
+            if snapshot is not None:
+                async for batch in snapshot:
+                    if batch.num_rows:
+                        ones = pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows)
+                        yield self._rows(self.as_of, pa.Table.from_batches([batch]).append_column("_diff", ones))
+            # The hub may have gone beyond our timestamp before we joined it.
+            if self.as_of < self.subscriber.joined_at:
+                async for changes in self.hub.between(self.as_of, self.subscriber.joined_at):
+                    if self._beyond(changes.ts):
+                        return
+                    yield self._rows(changes.ts, changes.rows)
+            if callable(release):
+                release()
+            async for batch in self._follow():
+                yield batch
+        finally:
+            if callable(release):
+                release()
+            self.close()
+
+    def _beyond(self, ts: int) -> bool:
+        return self.up_to is not None and ts >= self.up_to
+
+    async def _follow(self) -> AsyncIterator[pa.RecordBatch]:
+        said = self.as_of
+        while True:
+            if self.subscriber.behind:
+                raise UserError("subscribe fell behind its input", "53200", hint="Read faster, or subscribe to less.")
+            event = await self.subscriber.events.get()
+            match event:
+                case UserError():
+                    raise event
+                case Changes(ts, rows):
+                    if self._beyond(ts):
+                        return
+                    yield self._rows(ts, rows)
+                case Progress(upper):
+                    if self.statement.progress and said < upper < TIMESTAMP_END:
+                        said = upper if self.up_to is None else min(upper, self.up_to)
+                        yield self._progress(said)
+                    if upper == TIMESTAMP_END or self._beyond(upper):
+                        return
+
+    def _rows(self, ts: int, rows: pa.Table) -> pa.RecordBatch:
+        count = rows.num_rows
+        order = pc.sort_indices(rows, [("_diff", "ascending")])
+        rows = rows.take(order)
+        columns = [pa.repeat(pa.scalar(Decimal(ts), pa.decimal128(38, 0)), count)]
+        if self.statement.progress:
+            columns.append(pa.repeat(pa.scalar(False), count))
+        columns += [rows.column("_diff"), *rows.columns[:-1]]
+        return self._batch(columns)
+
+    def _progress(self, ts: int) -> pa.RecordBatch:
+        schema = state_schema(Relation(_columns(self.query, True)))
+        columns = [pa.array([Decimal(ts)], pa.decimal128(38, 0)), pa.array([True])]
+        columns += [pa.nulls(1, field.type) for field in list(schema)[2:]]
+        return self._batch(columns)
+
+    def _batch(self, columns: list[pa.Array]) -> pa.RecordBatch:
+        schema = state_schema(Relation(_columns(self.query, self.statement.progress)))
+        arrays = [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in columns]
+        return pa.RecordBatch.from_arrays(
+            [array.cast(field.type) for array, field in zip(arrays, schema, strict=True)], schema=schema
+        )

@@ -1,0 +1,43 @@
+"""BEGIN, COMMIT, ROLLBACK."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headwater.coordinator.api import Notice, Prepared, Result
+from headwater.coordinator.transaction import Transaction
+from headwater.sql.statements.begin import Begin
+
+if TYPE_CHECKING:
+    from headwater.coordinator.session import SqlSession
+
+
+async def run_begin(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    """Inside a message of several statements the block takes over what has been done so far."""
+    statement = prepared.parsed.statement
+    if session.transaction is not None and session.transaction.explicit:
+        session.notify(Notice("WARNING", "there is already a transaction in progress", "25001"))
+        return Result(lambda _: "BEGIN")
+    if session.transaction is None:
+        session.transaction = Transaction(explicit=True)
+    session.transaction.explicit = True
+    session.settings.begin()
+    if isinstance(statement, Begin):
+        session.transaction.read_only = bool(statement.modes.read_only)
+        if statement.modes.isolation is not None:
+            session.settings.set("transaction_isolation", statement.modes.isolation, local=True)
+    return Result(lambda _: "BEGIN")
+
+
+async def run_commit(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    if session.transaction is None or not session.transaction.explicit:
+        session.notify(Notice("WARNING", "there is no transaction in progress", "25P01"))
+    tag = await session.end_transaction(commit=True)
+    return Result(lambda _: tag)
+
+
+async def run_rollback(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    if session.transaction is None or not session.transaction.explicit:
+        session.notify(Notice("WARNING", "there is no transaction in progress", "25P01"))
+    tag = await session.end_transaction(commit=False)
+    return Result(lambda _: tag)

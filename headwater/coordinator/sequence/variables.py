@@ -1,0 +1,103 @@
+"""SET, RESET, SHOW of variables, DISCARD."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headwater.coordinator.api import Notice, ParsedStatement, Prepared, Result
+from headwater.coordinator.variables import find
+from headwater.core.relation import Column
+from headwater.core.types import TEXT, SqlType
+from headwater.sql.statements.reset import Reset
+from headwater.sql.statements.set_transaction import SetTransaction
+from headwater.sql.statements.set_variable import SetVariable
+from headwater.sql.statements.show_variable import ShowVariable
+
+if TYPE_CHECKING:
+    from headwater.coordinator.session import SqlSession
+
+
+async def run_set(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    statement = prepared.parsed.statement
+    if isinstance(statement, SetVariable):
+        value = None if statement.values is None else ", ".join(statement.values)
+        session.settings.set(statement.variable, value, statement.local)
+        _warn_missing(session, find(statement.variable).name)
+    return Result(lambda _: "SET")
+
+
+def _warn_missing(session: SqlSession, name: str) -> None:
+    """A name that does not exist may be set, but one should know."""
+    if session.settings.get("current_object_missing_warnings") != "on":
+        return
+    value, state = session.settings.get(name), session.state
+    missing = (name == "cluster" and state.cluster_named(value) is None) or (
+        name == "database" and state.database_named(value) is None
+    )
+    if missing:
+        session.notify(Notice("NOTICE", f'{name} "{value}" does not exist', "00000"))
+
+
+async def run_set_transaction(
+    session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]
+) -> Result:
+    statement = prepared.parsed.statement
+    if isinstance(statement, SetTransaction):
+        modes, local = statement.modes, not statement.session
+        if modes.isolation is not None:
+            session.settings.set("transaction_isolation", modes.isolation, local)
+        if modes.read_only is not None and statement.session:
+            session.settings.set("transaction_read_only", "on" if modes.read_only else "off")
+        elif modes.read_only is not None and session.transaction is not None:
+            session.transaction.read_only = modes.read_only
+        if local and session.transaction is None:
+            session.settings.end(True)
+            session.notify(Notice("WARNING", "SET TRANSACTION can only be used in transaction blocks", "25P01"))
+    return Result(lambda _: "SET")
+
+
+async def run_reset(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    statement = prepared.parsed.statement
+    if isinstance(statement, Reset) and statement.variable is not None:
+        session.settings.set(statement.variable, None)
+    else:
+        session.settings.reset_all()
+    return Result(lambda _: "RESET")
+
+
+async def run_discard(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    what = getattr(prepared.parsed.statement, "what", "all")
+    if what == "all":
+        session.settings.reset_all()
+        session.statements.clear()
+    if what in ("all", "temp"):
+        await session.world.drop_temporary(session)
+    return Result(lambda _: f"DISCARD {what.upper()}")
+
+
+def describe_show(
+    session: SqlSession, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]
+) -> Prepared:
+    statement = parsed.statement
+    if isinstance(statement, ShowVariable) and statement.variable is not None:
+        return Prepared(parsed, (), (Column(find(statement.variable).name, TEXT),))
+    return Prepared(parsed, (), tuple(Column(name, TEXT) for name in ("name", "setting", "description")))
+
+
+async def run_show(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    columns = prepared.columns or ()
+    if len(columns) == 1:
+        rows = [[session.settings.get(columns[0].name)]]
+    else:
+        rows = [[v.name, value, v.description] for v, value in session.settings.all()]
+    arrays = [pa.array([row[i] for row in rows], pa.string()) for i in range(len(columns))]
+    batch = pa.RecordBatch.from_arrays(arrays, names=[c.name for c in columns])
+    return Result(lambda n: f"SHOW {n}" if len(columns) > 1 else "SHOW", columns, single(batch))
+
+
+async def single(batch: pa.RecordBatch) -> AsyncIterator[pa.RecordBatch]:
+    """An iterator over one batch."""
+    yield batch

@@ -1,0 +1,288 @@
+"""One client's session: settings, transaction, prepared statements, cursors.
+
+    parse    -> statements
+    prepare  -> names and types resolved, so that it can be described
+    execute  -> the statement's file in sequence/, inside the transaction's rules
+
+Everything that may take long runs as a task that `cancel` and the statement timeout
+can end; what ends that way is told 57014.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from headwater.catalog.builtin.facts import SystemFacts
+from headwater.catalog.snapshot import SessionNames
+from headwater.catalog.state import CatalogState
+from headwater.coordinator import api, system
+from headwater.coordinator.api import Notice, ParsedStatement, Prepared, Result, TransactionStatus
+from headwater.coordinator.ddl import DdlScope, StagedDdl
+from headwater.coordinator.sequence import dispatch
+from headwater.coordinator.sequence.cursors import OpenCursor
+from headwater.coordinator.timestamps import Isolation
+from headwater.coordinator.transaction import Class, Transaction
+from headwater.coordinator.variables import Settings, duration_s
+from headwater.core.clock import secret_number, unique_name
+from headwater.core.errors import UserError
+from headwater.core.names import SessionFacts
+from headwater.core.types import SqlType
+from headwater.sql.parse import parse_statements
+from headwater.sql.statements.commit import Commit
+from headwater.sql.statements.rollback import Rollback
+
+if TYPE_CHECKING:
+    from headwater.coordinator.coordinator import Coordinator
+
+T = TypeVar("T")
+
+
+class SqlSession:
+    """Implements `api.Session`."""
+
+    def __init__(self, world: Coordinator, backend_pid: int, user: str, address: str, internal: bool) -> None:
+        self.world = world
+        self.backend_pid = backend_pid
+        self.secret_key = secret_number(31)
+        self.session_id = unique_name()
+        self.user = user
+        self.address = address
+        self.internal = internal
+        self.connected_at_ms = world.clock.now_ms()
+        self.settings = Settings(world.catalog.state.system_variables)
+        self.statements: dict[str, Prepared] = {}
+        self.cursors: dict[str, OpenCursor] = {}
+        self.transaction: Transaction | None = None
+        self.active_query = ""
+        self.query_started_at_ms: int | None = None
+        self._notices: list[Notice] = []
+        self._running: asyncio.Task[Any] | None = None
+        self._cancelled: str | None = None
+
+    # What the protocol asks
+
+    @property
+    def status(self) -> TransactionStatus:
+        if self.transaction is None or not self.transaction.explicit:
+            return "I"
+        return "E" if self.transaction.failed else "T"
+
+    def parameter_statuses(self) -> dict[str, str]:
+        return self.settings.reported()
+
+    def take_notices(self) -> list[Notice]:
+        taken, self._notices = self._notices, []
+        return taken
+
+    def notify(self, *notices: Notice) -> None:
+        """Leave notices for the client."""
+        self._notices.extend(notices)
+
+    def parse(self, text: str) -> tuple[ParsedStatement, ...]:
+        return tuple(ParsedStatement(p.statement, p.text, p.offset) for p in parse_statements(text))
+
+    async def prepare(
+        self, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...] = ()
+    ) -> Prepared:
+        if parsed.statement is None:
+            return Prepared(parsed, (), None)
+        self._check_usable(parsed.statement)
+        with self._failing():
+            return dispatch.describe(self, parsed, parameter_types)
+
+    async def execute(self, prepared: Prepared, arguments: tuple[str | None, ...] = ()) -> Result:
+        statement = prepared.parsed.statement
+        self._check_usable(statement)
+        self.active_query = prepared.parsed.text
+        self.query_started_at_ms = self.world.clock.now_ms()
+        self._cancelled = None
+        with self._failing():
+            result = await self.cancellable(dispatch.run(self, prepared, arguments))
+        if result.batches is not None:
+            result.batches = self._watched(result.batches)
+        return result
+
+    def begin_implicit(self) -> None:
+        if self.transaction is None:
+            self.transaction = Transaction(explicit=False)
+
+    async def finish(self, failed: bool) -> None:
+        self.active_query = ""
+        transaction = self.transaction
+        if transaction is not None and not transaction.explicit:
+            await self.end_transaction(commit=not failed)
+
+    def cancel(self) -> None:
+        self._stop("canceling statement due to user request")
+
+    async def close(self) -> None:
+        for cursor in list(self.cursors.values()):
+            cursor.close()
+        if self.transaction is not None:
+            self.transaction.release()
+        await self.world.close_session(self)
+
+    # Transactions
+
+    def _check_usable(self, statement: object) -> None:
+        if self.transaction is not None and self.transaction.failed:
+            if isinstance(statement, Commit | Rollback):
+                return
+            raise UserError(
+                "current transaction is aborted, commands ignored until end of transaction block",
+                "25P02",
+                hint="ROLLBACK ends the block.",
+            )
+
+    def _failing(self) -> _Failing:
+        return _Failing(self)
+
+    def enter(self, kind: Class) -> None:
+        """The statement that runs is of this class."""
+        if self.transaction is not None:
+            self.transaction.enter(kind)
+        elif self.settings.get("transaction_read_only") == "on" and kind in ("write", "ddl", "single"):
+            raise UserError("transaction in read-only mode", "25006")
+
+    async def end_transaction(self, commit: bool) -> str:
+        """Commit or roll back; returns the command tag."""
+        transaction, self.transaction = self.transaction, None
+        self._close_cursors()
+        if transaction is None:
+            return "COMMIT" if commit else "ROLLBACK"
+        committed = commit and not transaction.failed
+        try:
+            if committed and transaction.writes:
+                await self.world.commit_writes(transaction.writes)
+            if committed and transaction.staged is not None and transaction.staged.updates:
+                await self.world.commit_staged(transaction.staged, self.user)
+        except BaseException:
+            self.settings.end(False)
+            raise
+        finally:
+            transaction.release()
+        self.settings.end(committed)
+        return "COMMIT" if committed else "ROLLBACK"
+
+    def _close_cursors(self) -> None:
+        for cursor in self.cursors.values():
+            cursor.close()
+        self.cursors.clear()
+
+    @property
+    def isolation(self) -> Isolation:
+        if self.settings.get("transaction_isolation") == "serializable":
+            return "serializable"
+        return "strict serializable"
+
+    # What planning needs
+
+    @property
+    def state(self) -> CatalogState:
+        """The catalog as this session sees it: its own uncommitted DDL included."""
+        if self.transaction is not None and self.transaction.staged is not None:
+            return self.transaction.staged.state
+        return self.world.catalog.state
+
+    @property
+    def search_path(self) -> tuple[str, ...]:
+        return tuple(part.strip().strip('"') for part in self.settings.get("search_path").split(","))
+
+    def names(self) -> SessionNames:
+        return SessionNames(self.state, self.settings.get("database"), self.search_path, self.backend_pid)
+
+    def facts(self) -> SessionFacts:
+        return SessionFacts(
+            user=self.user,
+            database=self.settings.get("database"),
+            search_path=self.search_path,
+            cluster=self.settings.get("cluster"),
+            now_us=self.world.clock.now_ms() * 1000,
+            backend_pid=self.backend_pid,
+            settings=tuple((variable.name, value) for variable, value in self.settings.all()),
+            environment_id=self.world.environment_id,
+        )
+
+    def system_facts(self) -> SystemFacts:
+        """What system relations show to this session."""
+        return system.facts(self.world, self)
+
+    def ddl_scope(self) -> DdlScope:
+        """For planning a DDL statement; inside a block, against the block's own copy."""
+        if self.transaction is not None and self.transaction.staged is None:
+            state = self.world.catalog.state
+            self.transaction.staged = StagedDdl(state.version, state)
+        return self.world.ddl_scope(self)
+
+    # Cancelling
+
+    async def cancellable(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run as a task that `cancel` or the statement timeout ends."""
+        if self._cancelled is not None:
+            work.close()
+            raise UserError(self._cancelled, "57014")
+        task: asyncio.Task[T] = asyncio.ensure_future(work)
+        self._running = task
+        timeout_s = duration_s(self.settings.get("statement_timeout"))
+        timer = None
+        if timeout_s and self.query_started_at_ms is not None:
+            spent_s = (self.world.clock.now_ms() - self.query_started_at_ms) / 1000
+            timer = asyncio.get_running_loop().call_later(
+                max(0.0, timeout_s - spent_s), self._stop, "canceling statement due to statement timeout"
+            )
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if self._cancelled is None:
+                task.cancel()
+                raise
+            raise UserError(self._cancelled, "57014") from None
+        finally:
+            self._running = None
+            if timer is not None:
+                timer.cancel()
+
+    def _stop(self, reason: str) -> None:
+        self._cancelled = reason
+        if self._running is not None:
+            self._running.cancel()
+
+    async def _watched(self, batches: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """The same batches, each awaited so that it can be cancelled."""
+        iterator = aiter(batches)
+
+        async def step() -> Any:
+            return await anext(iterator, None)
+
+        try:
+            while True:
+                with self._failing():
+                    batch = await self.cancellable(step())
+                if batch is None:
+                    return
+                yield batch
+        finally:
+            close = getattr(batches, "aclose", None)
+            if close is not None:
+                await close()
+
+
+class _Failing:
+    """An error inside a transaction block aborts the block."""
+
+    def __init__(self, session: SqlSession) -> None:
+        self._session = session
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        transaction = self._session.transaction
+        if error is not None and transaction is not None and transaction.explicit:
+            transaction.failed = True
+            transaction.release()
+
+
+_: type[api.Session] = SqlSession

@@ -1,0 +1,258 @@
+"""SUBSCRIBE: hubs compute each change once and share it among their subscribers.
+
+A hub belongs to one relation (a table, or the text of a query) and goes from
+timestamp to timestamp as the inputs progress.  For each it computes the rows that
+came and went, once, and puts them into every subscriber's queue.
+
+    table     from the change files of that timestamp; a keyed table's old rows are
+              looked up in the table as of the timestamp before
+    query     the result at this timestamp against the result at the one before
+
+A subscriber first gets the rows as of its own timestamp, then the hub's changes
+after it.  If the hub is ahead of that timestamp already, the changes in between are
+computed for this subscriber alone.
+
+A hub holds its inputs at the timestamp it has reached, so no fold, sweep or drop can
+take away what it still has to read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from headwater.coordinator.read import Inputs, PreparedRead
+from headwater.core.change import DELETE, INSERT, OP, POSITION, SEQUENCE, FileEntry
+from headwater.core.errors import UserError
+from headwater.core.limits import SUBSCRIBE_QUEUE_BATCHES_MAX
+from headwater.core.relation import Relation
+from headwater.core.time import TIMESTAMP_END
+from headwater.formats.arrow import state_schema
+from headwater.persist.combine import quote, relation_sql, scan_files
+from headwater.sql.select.plan import Query
+
+if TYPE_CHECKING:
+    from headwater.coordinator.coordinator import Coordinator
+
+DIFF: Final = "_diff"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Rows that came (+n) and went (-n) at `ts`; the last column is the count."""
+
+    ts: int
+    rows: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Everything below `upper` has been said."""
+
+    upper: int
+
+
+Event = Changes | Progress | UserError
+
+
+@dataclass(eq=False, slots=True)
+class Subscriber:
+    """One client's place at a hub."""
+
+    after: int
+    joined_at: int  # what the hub had reached by then
+    events: asyncio.Queue[Event] = field(
+        default_factory=lambda: asyncio.Queue(maxsize=SUBSCRIBE_QUEUE_BATCHES_MAX)
+    )
+    behind: bool = False
+
+    def offer(self, event: Event) -> None:
+        """Take an event unless it is before this subscriber's time; never waits."""
+        if isinstance(event, Changes) and event.ts <= self.after:
+            return
+        try:
+            self.events.put_nowait(event)
+        except asyncio.QueueFull:
+            self.behind = True
+
+
+def diff_schema(query: Query) -> pa.Schema:
+    """The query's columns and the count."""
+    return state_schema(Relation(query.columns())).append(pa.field(DIFF, pa.int64()))
+
+
+class Hub:
+    """Changes of one relation, computed once."""
+
+    def __init__(self, world: Coordinator, query: Query, inputs: Inputs, ts: int) -> None:
+        self._world = world
+        self.query = query
+        self._inputs = inputs
+        self.reached = ts
+        self._hold = world.holds.acquire(inputs.ids(), ts)
+        self._last: pa.Table | None = None  # a query's result at `reached`
+        self.subscribers: set[Subscriber] = set()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name="subscribe-hub")
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        self._hold.release()
+
+    def _upper(self) -> int:
+        reads = self._world.reads
+        moving = [reads.upper(item) for item in (*self._inputs.tables, *self._inputs.sources)]
+        bounded = [upper for upper in moving if upper != TIMESTAMP_END]
+        plain = any(table.source_id is None for table in self._inputs.tables)
+        if bounded:
+            return min(bounded)
+        return self._world.oracle.floor + 1 if plain else TIMESTAMP_END
+
+    def _gone(self) -> str | None:
+        for item in (*self._inputs.tables, *self._inputs.sources):
+            if item.id not in self._world.catalog.state.items:
+                return self._world.full_name(item)
+        return None
+
+    async def _run(self) -> None:
+        try:
+            while True:
+                await self._world.controller.wait_for(
+                    lambda: self._upper() > self.reached + 1 or self._gone() is not None
+                )
+                gone = self._gone()
+                if gone is not None:
+                    raise UserError(
+                        f'query could not complete because relation "{gone}" was dropped', "42704"
+                    )
+                upper = self._upper()
+                until = upper - 1
+                async for changes in self.between(self.reached, until):
+                    self._publish(changes)
+                self.reached = min(until, TIMESTAMP_END - 1)
+                self._hold.downgrade(self.reached)
+                self._publish(Progress(upper))
+                if upper == TIMESTAMP_END:
+                    return
+        except UserError as error:
+            self._publish(error)
+
+    def _publish(self, event: Event) -> None:
+        for subscriber in self.subscribers:
+            subscriber.offer(event)
+
+    async def between(self, after: int, until: int) -> AsyncIterator[Changes]:
+        """The changes of every timestamp in (after, until], oldest first, consolidated."""
+        stamps = self._stamps(after, until)
+        single = self._single_table()
+        previous = after
+        for ts in sorted(stamps):
+            if single is not None:
+                rows = await self._table_changes(single, stamps[ts], previous)
+            else:
+                rows = await self._query_changes(previous, ts)
+            previous = ts
+            if rows.num_rows:
+                yield Changes(ts, rows)
+
+    def _single_table(self) -> str | None:
+        """The table's id when the relation is a whole table and nothing else."""
+        if len(self._inputs.tables) != 1 or self._inputs.sources or self._inputs.system:
+            return None
+        table = self._inputs.tables[0]
+        whole = self._world.whole_table_query(table)
+        return table.id if whole is not None and whole.root == self.query.root else None
+
+    def _stamps(self, after: int, until: int) -> dict[int, list[FileEntry]]:
+        """Timestamps at which any input changed; with the files of tables."""
+        stamps: dict[int, list[FileEntry]] = {}
+        ledger = self._world.ledger
+        for table in self._inputs.tables:
+            for file in ledger.change_files(table.id, after, until):
+                stamps.setdefault(file.ts, []).append(file)
+        for source in self._inputs.sources:
+            for ts, _ in ledger.bindings(source.id, after, until):
+                stamps.setdefault(ts, [])
+        return stamps
+
+    async def _table_changes(self, table_id: str, files: list[FileEntry], before: int) -> pa.Table:
+        ledger, data_dir = self._world.ledger, self._world.data_dir
+        plan = ledger.read_plan(table_id, before)
+        columns = [quote(name) for name in plan.relation.column_names()]
+        listed = ", ".join(columns)
+        scan = scan_files(data_dir, [file for file in files if file.rows])
+        if plan.discipline == "keyed":
+            keys = [quote(name) for name in plan.relation.key_names()]
+            key = ", ".join(keys)
+            signed = (
+                f"WITH tick AS MATERIALIZED (SELECT {listed}, {OP} FROM {scan} QUALIFY row_number() OVER"
+                f" (PARTITION BY {key} ORDER BY {POSITION} DESC, {SEQUENCE} DESC) = 1)"
+                f" SELECT {listed}, 1 AS {DIFF} FROM tick WHERE {OP} = '{INSERT}'"
+                f" UNION ALL SELECT {listed}, -1 FROM {relation_sql(plan, data_dir)} SEMI JOIN tick USING ({key})"
+            )
+        else:
+            sign = f"CASE WHEN {OP} = '{DELETE}' THEN -1 ELSE 1 END"
+            signed = f"SELECT {listed}, {sign} AS {DIFF} FROM {scan}"
+        sql = (
+            f"SELECT {listed}, sum({DIFF})::BIGINT AS {DIFF} FROM ({signed}) GROUP BY {listed}"
+            f" HAVING sum({DIFF}) <> 0"
+        )
+        return await self._world.engine.table(sql, diff_schema(self.query), {})
+
+    async def _query_changes(self, before: int, ts: int) -> pa.Table:
+        if self._last is None:
+            self._last = await self.result_at(before)
+        current = await self.result_at(ts)
+        schema = diff_schema(self.query)
+        listed = ", ".join(quote(f"c{i}") for i in range(len(schema) - 1))
+        names = [f"c{i}" for i in range(len(schema) - 1)]
+        sql = (
+            f"SELECT {listed}, sum(d)::BIGINT AS {DIFF} FROM (SELECT {listed}, 1 AS d FROM hw_now"
+            f" UNION ALL SELECT {listed}, -1 FROM hw_before) GROUP BY {listed} HAVING sum(d) <> 0"
+        )
+        tables = {"hw_now": current.rename_columns(names), "hw_before": self._last.rename_columns(names)}
+        rows = await self._world.engine.table(sql, schema, tables)
+        self._last = current
+        return rows
+
+    async def result_at(self, ts: int) -> pa.Table:
+        """The query's rows at a timestamp that the hub holds."""
+        hold = self._world.holds.acquire(self._inputs.ids(), ts)
+        plans = {table.id: self._world.ledger.read_plan(table.id, ts) for table in self._inputs.tables}
+        read = PreparedRead(self.query, self._inputs, ts, hold, self._world.system_facts, plans)
+        batches = [batch async for batch in self._world.reads.run(read, "auto")]
+        return pa.Table.from_batches(batches, state_schema(Relation(self.query.columns())))
+
+
+class Hubs:
+    """Finds or makes the hub of a relation; a hub lives while it has subscribers."""
+
+    def __init__(self, world: Coordinator) -> None:
+        self._world = world
+        self._hubs: dict[tuple[object, ...], Hub] = {}
+
+    def join(self, query: Query, inputs: Inputs, after: int) -> tuple[Hub, Subscriber]:
+        """A subscriber for changes after `after`, at a hub that may already be beyond it."""
+        key = (query.root, tuple(sorted(inputs.ids())))
+        hub = self._hubs.get(key)
+        if hub is None:
+            hub = Hub(self._world, query, inputs, after)
+            self._hubs[key] = hub
+            hub.start()
+        subscriber = Subscriber(after, hub.reached)
+        hub.subscribers.add(subscriber)
+        return hub, subscriber
+
+    def leave(self, hub: Hub, subscriber: Subscriber) -> None:
+        """The last one out ends the hub."""
+        hub.subscribers.discard(subscriber)
+        if not hub.subscribers:
+            hub.stop()
+            self._hubs = {key: kept for key, kept in self._hubs.items() if kept is not hub}

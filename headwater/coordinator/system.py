@@ -1,0 +1,166 @@
+"""What system relations show: the facts of this moment, for the session that asks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from headwater.catalog.builtin import facts as f
+from headwater.catalog.state import replica_ids
+from headwater.core.protocol import Status
+from headwater.core.time import TIMESTAMP_END
+
+if TYPE_CHECKING:
+    from headwater.coordinator.coordinator import Coordinator
+    from headwater.coordinator.session import SqlSession
+
+
+def facts(world: Coordinator, session: SqlSession | None = None) -> f.SystemFacts:
+    """Everything lazily: a relation that is not read costs nothing."""
+    return f.SystemFacts(
+        state=world.catalog.state if session is None else session.state,
+        now_ms=world.clock.now_ms(),
+        database="materialize" if session is None else session.settings.get("database"),
+        user="materialize" if session is None else session.user,
+        backend_pid=0 if session is None else session.backend_pid,
+        audit_events=lambda: world.catalog.audit_events(),
+        source_statuses=lambda: _statuses(world),
+        status_history=lambda: _history(world),
+        statistics=lambda: _statistics(world),
+        frontiers=lambda: _frontiers(world),
+        hydration_statuses=lambda: _hydration(world),
+        lag_history=lambda: _lags(world),
+        sessions=lambda: _sessions(world),
+        subscriptions=lambda: _subscriptions(world),
+        settings=lambda: [] if session is None else _settings(session),
+    )
+
+
+def _details(status: Status) -> str | None:
+    details: dict[str, object] = {}
+    if status.error is not None:
+        details["namespaced"] = {"internal": status.error}
+    if status.hint is not None:
+        details["hints"] = [status.hint]
+    return json.dumps(details) if details else None
+
+
+def _statuses(world: Coordinator) -> Sequence[f.SourceStatus]:
+    return [
+        f.SourceStatus(s.id, s.status, s.error, _details(s), s.at_ms)
+        for s in world.controller.health.statuses.values()
+    ]
+
+
+def _history(world: Coordinator) -> Sequence[f.StatusEvent]:
+    return [
+        f.StatusEvent(s.id, s.status, s.error, _details(s), s.at_ms)
+        for entries in world.controller.health.history.values()
+        for s in entries
+    ]
+
+
+def _statistics(world: Coordinator) -> Sequence[f.SourceStatistics]:
+    rows = []
+    state = world.catalog.state
+    for id_, numbers in world.controller.health.numbers.items():
+        item = state.items.get(id_)
+        if item is None:
+            continue
+        own = item.kind != "source"  # a source's row adds up those of its tables
+        rows.append(
+            f.SourceStatistics(
+                id_,
+                _replica(world),
+                numbers.counter("messages_received") if own else 0,
+                numbers.counter("bytes_received") if own else 0,
+                numbers.counter("updates_staged") if own else 0,
+                numbers.counter("updates_committed") if own else 0,
+                snapshot_records_known=numbers.current.get("snapshot_records_known"),
+                snapshot_records_staged=numbers.current.get("snapshot_records_staged"),
+                snapshot_committed=id_ in world.controller.hydrated if own else True,
+                offset_known=numbers.current.get("offset_known"),
+                offset_committed=numbers.current.get("offset_committed"),
+            )
+        )
+    return rows
+
+
+def _replica(world: Coordinator) -> str | None:
+    cluster = world.catalog.state.cluster_named("quickstart")
+    ids = replica_ids(cluster) if cluster is not None else ()
+    return ids[0] if ids else None
+
+
+def _readable(world: Coordinator) -> Sequence[tuple[str, int, int]]:
+    """(id, since, upper) of every table and source."""
+    items = world.catalog.state.items.values()
+    return [
+        (item.id, world.holds.since(item.id), world.reads.upper(item))
+        for item in items
+        if item.kind in ("table", "source")
+    ]
+
+
+def _frontiers(world: Coordinator) -> Sequence[f.Frontiers]:
+    now = world.oracle.floor + 1
+    rows = []
+    for id_, since, upper in _readable(world):
+        item = world.catalog.state.items[id_]
+        plain = item.kind == "table" and item.source_id is None
+        write = now if plain else None if upper == TIMESTAMP_END else upper
+        rows.append(f.Frontiers(id_, since, write))
+    return rows
+
+
+def _hydration(world: Coordinator) -> Sequence[f.HydrationStatus]:
+    return [f.HydrationStatus(id_, _replica(world), upper > 0) for id_, _, upper in _readable(world)]
+
+
+def _lags(world: Coordinator) -> Sequence[f.LagEvent]:
+    now_ms = world.clock.now_ms()
+    return [
+        f.LagEvent(id_, None if not upper else max(0, now_ms - upper) if upper != TIMESTAMP_END else 0, now_ms)
+        for id_, _, upper in _readable(world)
+    ]
+
+
+def _sessions(world: Coordinator) -> Sequence[f.SessionRow]:
+    return [
+        f.SessionRow(
+            session.session_id,
+            session.backend_pid,
+            session.user,
+            session.settings.get("database"),
+            session.settings.get("application_name"),
+            session.address,
+            session.connected_at_ms,
+            bool(session.active_query),
+            session.status == "T",
+            session.active_query,
+            session.query_started_at_ms,
+        )
+        for session in world.sessions.values()
+    ]
+
+
+def _subscriptions(world: Coordinator) -> Sequence[f.SubscriptionRow]:
+    cluster = world.catalog.state.cluster_named("quickstart")
+    return [
+        f.SubscriptionRow(
+            f"{session.session_id}-{number}",
+            session.session_id,
+            cluster.id if cluster is not None else "",
+            session.query_started_at_ms or 0,
+            tuple(sorted(ids)),
+        )
+        for number, (session, ids) in enumerate(world.subscriptions.values())
+    ]
+
+
+def _settings(session: SqlSession) -> Sequence[f.Setting]:
+    return [
+        f.Setting(v.name, value, v.description, v.kind, None, v.default, v.changeable)
+        for v, value in session.settings.all()
+    ]

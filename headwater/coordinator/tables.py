@@ -1,0 +1,101 @@
+"""Writes to plain tables: change files and one append, at a timestamp of the oracle.
+
+A write is durable and visible to the next read when the client is told: the
+ledger's transaction comes first, then the floor of reads rises to it.  Writes go
+one after another; a statement that reads what it changes (UPDATE, DELETE) keeps the
+turn from its read to its append.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.coordinator.timestamps import Oracle
+from headwater.core.change import DELETE, INSERT, OP, POSITION, SEQUENCE, FileEntry
+from headwater.core.clock import unique_name
+from headwater.core.errors import TransientError, UserError
+from headwater.core.relation import Relation
+from headwater.formats.arrow import change_schema
+from headwater.observe.failpoints import failpoint
+from headwater.persist.files import write_file
+from headwater.persist.layout import change_file
+from headwater.persist.ledger import TABLES, Ledger, WriterState
+
+
+class TableWrites:
+    """The one writer of all plain tables."""
+
+    def __init__(self, ledger: Ledger, data_dir: Path, oracle: Oracle) -> None:
+        self._ledger = ledger
+        self._data_dir = data_dir
+        self._oracle = oracle
+        self._writer: WriterState = ledger.open_writer(TABLES, None)
+        self.turn = asyncio.Lock()
+
+    @property
+    def last_ts(self) -> int:
+        """The newest write's timestamp."""
+        return self._writer.ts
+
+    def create(self, collection_id: str, relation: Relation) -> None:
+        """A new table, empty from now on."""
+        ts = self._oracle.next_write()
+        self._ledger.join(
+            [(collection_id, "counted", relation, collection_id)], TABLES, ts, None, hydrated=True
+        )
+        self._oracle.show(ts)
+
+    async def append(self, changes: Mapping[str, tuple[Relation, pa.Table]]) -> int:
+        """Make changes of one or more tables durable at one timestamp; the caller has the turn."""
+        ts = max(self._oracle.next_write(), self._writer.ts + 1)
+        try:
+            self._writer = await asyncio.to_thread(self._write, ts, changes)
+        except TransientError as error:
+            raise UserError(str(error), "58030", hint=error.hint) from error
+        self._oracle.show(ts)
+        failpoint("tables.after_append")
+        return ts
+
+    def _write(self, ts: int, changes: Mapping[str, tuple[Relation, pa.Table]]) -> WriterState:
+        files: dict[str, list[FileEntry]] = {}
+        for collection_id, (relation, table) in changes.items():
+            schema = change_schema(relation)
+            path = change_file(collection_id, ts, 0, unique_name()[:8])
+            stamped = _stamp(table, ts).select(schema.names).cast(schema)
+            entry = write_file(self._data_dir, path, iter(stamped.to_batches()), schema)
+            files[collection_id] = [entry]
+        failpoint("tables.before_append")
+        return self._ledger.append(TABLES, self._writer, ts, None, files)
+
+
+def _stamp(table: pa.Table, ts: int) -> pa.Table:
+    count = table.num_rows
+    sequence = pa.array(range(count), type=pa.int64())
+    position = pa.repeat(pa.scalar(ts, pa.int64()), count)
+    return table.append_column(SEQUENCE, sequence).append_column(POSITION, position)
+
+
+def inserted(table: pa.Table) -> pa.Table:
+    """These rows come."""
+    return table.append_column(OP, pa.repeat(pa.scalar(INSERT), table.num_rows))
+
+
+def deleted(table: pa.Table) -> pa.Table:
+    """These rows go."""
+    return table.append_column(OP, pa.repeat(pa.scalar(DELETE), table.num_rows))
+
+
+def check_not_null(relation: Relation, table: pa.Table, name: str) -> None:
+    """NOT NULL, column by column."""
+    for column in relation.columns:
+        if not column.nullable and pc.any(pc.is_null(table.column(column.name))).as_py():
+            raise UserError(
+                f'null value in column "{column.name}" of relation "{name}" violates not-null constraint',
+                "23502",
+                hint=f'Give "{column.name}" a value, or give the column a DEFAULT.',
+            )

@@ -1,0 +1,74 @@
+"""A transaction: what it may contain, what it holds, what it will write.
+
+    read        one timestamp for all reads
+    write       INSERTs, committed together at one timestamp
+    ddl         changes of the catalog, committed together
+    single      a statement that must be alone (UPDATE, DELETE, INSERT ... SELECT)
+    subscribe   one SUBSCRIBE, the only read
+
+The first statement decides the class; a statement of another class is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pyarrow as pa
+
+from headwater.coordinator.ddl import StagedDdl
+from headwater.coordinator.timestamps import Hold
+from headwater.core.errors import UserError
+from headwater.core.relation import Relation
+
+Class = Literal["read", "write", "ddl", "single", "subscribe"]
+
+
+@dataclass(slots=True)
+class Transaction:
+    """One block, explicit (BEGIN) or implicit (several statements in one message)."""
+
+    explicit: bool
+    read_only: bool = False
+    kind: Class | None = None
+    failed: bool = False
+    hold: Hold | None = None
+    staged: StagedDdl | None = None
+    writes: dict[str, tuple[Relation, list[pa.Table]]] = field(default_factory=dict)
+
+    def enter(self, kind: Class) -> None:
+        """A statement of this class comes next."""
+        if self.read_only and kind in ("write", "ddl", "single"):
+            raise UserError("transaction in read-only mode", "25006", hint="BEGIN without READ ONLY.")
+        if self.kind is None:
+            self.kind = kind
+            return
+        if self.kind == kind and kind not in ("single", "subscribe"):
+            return
+        raise _refusal(self.kind, kind)
+
+    def add_write(self, table_id: str, relation: Relation, rows: pa.Table) -> None:
+        self.writes.setdefault(table_id, (relation, []))[1].append(rows)
+
+    def release(self) -> None:
+        if self.hold is not None:
+            self.hold.release()
+            self.hold = None
+
+
+def _refusal(current: Class, wanted: Class) -> UserError:
+    if current == "single" or wanted == "single":
+        return UserError(
+            "this transaction can only execute a single statement", "25000", hint="COMMIT, then run it by itself."
+        )
+    if current == "ddl" or wanted == "ddl":
+        return UserError(
+            "transactions which modify objects are restricted to just modifying objects",
+            "25000",
+            hint="COMMIT first; reads and writes go into a transaction of their own.",
+        )
+    if "subscribe" in (current, wanted):
+        return UserError("SUBSCRIBE in transactions must be the only read statement", "25000")
+    if current == "read":
+        return UserError("transaction in read-only mode", "25000", hint="COMMIT, then write in another one.")
+    return UserError("transaction in write-only mode", "25000", hint="COMMIT, then read in another one.")

@@ -1,0 +1,228 @@
+"""Session and system variables: one table of names, defaults and checks.
+
+Values are kept as text, as SHOW prints them.  `reported` ones are told to the client
+at startup and whenever they change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from headwater.core.errors import UserError
+from headwater.sql.interval import parse_interval
+
+MZ_VERSION: Final = "v26.30.0 (headwater)"
+SERVER_VERSION: Final = "15.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One variable; `check` returns the canonical text or raises ValueError."""
+
+    name: str
+    default: str
+    description: str
+    check: Callable[[str], str] = str
+    kind: str = "string"
+    reported: str | None = None  # the spelling in ParameterStatus
+    changeable: bool = True
+    system: bool = False  # set with ALTER SYSTEM
+
+
+def _boolean(text: str) -> str:
+    lowered = text.lower()
+    if lowered in ("on", "true", "t", "yes", "1"):
+        return "on"
+    if lowered in ("off", "false", "f", "no", "0"):
+        return "off"
+    raise ValueError("a boolean")
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        if text.lower() not in words:
+            raise ValueError(" or ".join(repr(word) for word in words))
+        return text.lower()
+
+    return check
+
+
+def _integer(text: str) -> str:
+    if not text.lstrip("+-").isdecimal():
+        raise ValueError("an integer")
+    return str(int(text))
+
+
+def _duration(text: str) -> str:
+    """Milliseconds when a bare number, otherwise an interval; kept as milliseconds with a unit."""
+    if text.isdecimal():
+        return f"{int(text)} ms" if int(text) % 1000 else f"{int(text) // 1000} s"
+    try:
+        micros = parse_interval(text).total_microseconds()
+    except UserError as error:
+        raise ValueError("a duration") from error
+    return f"{micros // 1000} ms" if micros % 1_000_000 else f"{micros // 1_000_000} s"
+
+
+def duration_s(text: str) -> float:
+    """Seconds of a duration's canonical text."""
+    number, _, unit = text.partition(" ")
+    return int(number) / 1000 if unit == "ms" else float(number)
+
+
+def _isolation(text: str) -> str:
+    lowered = " ".join(text.lower().split())
+    if lowered in ("strict serializable", "serializable"):
+        return lowered
+    if lowered in ("read uncommitted", "read committed", "repeatable read"):
+        return "serializable"
+    raise ValueError("'strict serializable' or 'serializable'")
+
+
+def _utc(text: str) -> str:
+    if text.lower() in ("utc", "gmt", "+00:00", "+00", "0", "etc/utc", "z", "zulu", "local", "default"):
+        return "UTC"
+    raise ValueError("'UTC': values are shown in UTC")
+
+
+def _style(text: str) -> str:
+    if "iso" not in text.lower():
+        raise ValueError("'ISO, MDY'")
+    return "ISO, MDY"
+
+
+def _encoding(text: str) -> str:
+    if text.lower().replace("-", "") not in ("utf8", "unicode"):
+        raise ValueError("'UTF8'")
+    return "UTF8"
+
+
+_VARIABLES: Final = (
+    Variable("application_name", "", "Name of the client's program", reported="application_name"),
+    Variable("client_encoding", "UTF8", "Encoding of texts", _encoding, reported="client_encoding"),
+    Variable("client_min_messages", "notice", "Least severe message that is sent"),
+    Variable("cluster", "quickstart", "Cluster of new objects and reads", reported="cluster"),
+    Variable("cluster_replica", "", "Replica that reads go to", reported="cluster_replica"),
+    Variable("database", "materialize", "Current database", reported="database"),
+    Variable("datestyle", "ISO, MDY", "How dates are shown", _style, reported="DateStyle"),
+    Variable("extra_float_digits", "3", "Accepted for clients that set it", _integer, "integer"),
+    Variable("integer_datetimes", "on", "Timestamps are integers", _boolean, "bool", "integer_datetimes", False),
+    Variable("intervalstyle", "postgres", "How intervals are shown", _one_of("postgres"), reported="IntervalStyle"),
+    Variable("is_superuser", "off", "Whether the user may do everything", _boolean, "bool", "is_superuser", False),
+    Variable("mz_version", MZ_VERSION, "The version of the dialect", reported="mz_version", changeable=False),
+    Variable("read_engine", "auto", "Engine of reads: auto, spark or duckdb", _one_of("auto", "spark", "duckdb")),
+    Variable("search_path", "public", "Schemas that names are looked up in", reported="search_path"),
+    Variable("server_version", SERVER_VERSION, "Version of PostgreSQL that is spoken", str, "string", "server_version", False),
+    Variable("server_version_num", "150000", "The same as a number", _integer, "integer", None, False),
+    Variable("standard_conforming_strings", "on", "Backslashes are ordinary", _one_of("on"), "bool", "standard_conforming_strings"),
+    Variable("statement_timeout", "0 s", "Longest time of a statement, 0 is none", _duration),
+    Variable("timezone", "UTC", "Time zone of values", _utc, reported="TimeZone"),
+    Variable("transaction_isolation", "strict serializable", "Isolation of reads", _isolation),
+    Variable("transaction_read_only", "off", "Whether writes are refused", _boolean, "bool"),
+    Variable("default_transaction_isolation", "strict serializable", "Isolation of reads", _isolation),
+    Variable("default_transaction_read_only", "off", "Whether writes are refused", _boolean, "bool"),
+    Variable("auto_route_catalog_queries", "on", "System queries run in process in any case", _boolean, "bool"),
+    Variable("welcome_message", "on", "Whether the server greets", _boolean, "bool"),
+    Variable("current_object_missing_warnings", "on", "Notices about missing names in SET", _boolean, "bool"),
+    Variable("emit_timestamp_notice", "off", "A notice with each read's timestamp", _boolean, "bool"),
+    Variable("emit_plan_insights_notice", "off", "Accepted, nothing is emitted", _boolean, "bool"),
+    Variable("emit_introspection_query_notice", "off", "Accepted, nothing is emitted", _boolean, "bool"),
+    Variable("max_query_result_size", "1GB", "Largest result"),
+    Variable("standby_mode", "off", "Accepted for clients that ask", _boolean, "bool", None, False),
+    Variable("in_hot_standby", "off", "Never", _boolean, "bool", "in_hot_standby", False),
+    Variable("enable_create_table_from_source", "on", "CREATE TABLE ... FROM SOURCE", _boolean, "bool", system=True),
+    Variable("force_source_table_syntax", "on", "Clauses of the older form are refused", _boolean, "bool", system=True),
+    Variable("enable_load_generator_counter", "on", "COUNTER", _boolean, "bool", system=True),
+    Variable("enable_load_generator_clock", "on", "CLOCK", _boolean, "bool", system=True),
+    Variable("enable_load_generator_datums", "on", "DATUMS", _boolean, "bool", system=True),
+    Variable("enable_load_generator_key_value", "on", "KEY VALUE", _boolean, "bool", system=True),
+    Variable("max_connections", "500", "Most clients at once", _integer, "integer", None, False),
+)
+
+VARIABLES: Final[Mapping[str, Variable]] = {variable.name: variable for variable in _VARIABLES}
+_ALIASES: Final = {"schema": "search_path", "time zone": "timezone", "session_authorization": "is_superuser"}
+
+
+def find(name: str) -> Variable:
+    """A variable by name, in any case."""
+    lowered = name.lower()
+    variable = VARIABLES.get(_ALIASES.get(lowered, lowered))
+    if variable is None:
+        raise UserError(
+            f'unrecognized configuration parameter "{lowered}"', "42704", hint="SHOW ALL lists the parameters."
+        )
+    return variable
+
+
+def checked(variable: Variable, text: str) -> str:
+    """The canonical text of a value."""
+    try:
+        return variable.check(text)
+    except ValueError as error:
+        raise UserError(
+            f'parameter "{variable.name}" cannot have value "{text}"', "22023", hint=f"It takes {error}."
+        ) from None
+
+
+class Settings:
+    """A session's values: defaults, what the client set, what the transaction set for itself."""
+
+    def __init__(self, system: Mapping[str, str]) -> None:
+        self._system = system
+        self._session: dict[str, str] = {}
+        self._local: dict[str, str] = {}
+        self._before_block: dict[str, str] | None = None
+
+    def get(self, name: str) -> str:
+        variable = find(name)
+        for layer in (self._local, self._session, self._system):
+            if variable.name in layer:
+                return layer[variable.name]
+        return variable.default
+
+    def set(self, name: str, text: str | None, local: bool = False, startup: bool = False) -> None:
+        """Set, or with None back to the default."""
+        variable = find(name)
+        if variable.system:
+            raise UserError(
+                f'parameter "{variable.name}" cannot be changed by a session',
+                "55P02",
+                hint=f"ALTER SYSTEM SET {variable.name} = ... changes it for the server.",
+            )
+        if not variable.changeable and not startup:
+            raise UserError(f'parameter "{variable.name}" cannot be changed', "55P02")
+        layer = self._local if local else self._session
+        if text is None:
+            layer.pop(variable.name, None)
+        else:
+            layer[variable.name] = checked(variable, text)
+
+    def reset_all(self) -> None:
+        self._session.clear()
+        self._local.clear()
+
+    def begin(self) -> None:
+        """A transaction block: what it sets goes with a rollback."""
+        self._before_block = dict(self._session)
+
+    def end(self, committed: bool) -> None:
+        self._local.clear()
+        if not committed and self._before_block is not None:
+            self._session = self._before_block
+        self._before_block = None
+
+    def refresh_system(self, system: Mapping[str, str]) -> None:
+        self._system = system
+
+    def reported(self) -> dict[str, str]:
+        """Values the client is told of, by the spelling it expects."""
+        return {
+            variable.reported: self.get(variable.name)
+            for variable in VARIABLES.values()
+            if variable.reported is not None
+        }
+
+    def all(self) -> list[tuple[Variable, str]]:
+        return [(variable, self.get(variable.name)) for variable in VARIABLES.values()]

@@ -1,0 +1,104 @@
+"""Changes: what a tick writes, and what a read of a table at a timestamp is made of.
+
+    log    change files, one or more per tick:  the table's columns plus
+             _op        '+' a row (insert or upsert), '-' a row gone
+             _sequence  order inside the tick
+             _position  place in the upstream's order
+    state  files with the table's columns alone, the rows as of one timestamp
+
+The timestamp of a change is a property of its file and stands in the ledger.
+A read at T takes the newest state at or before T and the tail (state, T]; how
+the two combine is the table's discipline, fixed when the table is made:
+
+    appended   rows only ever come: state and tail are simply put together
+    keyed      the last change of a key wins
+    counted    no key: a bag of rows; '+' adds one, '-' takes one equal row away
+
+Everything here is a value that can be pickled to a Spark task and written as
+JSON to the socket between the processes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from headwater.core.relation import Relation
+
+Discipline = Literal["appended", "keyed", "counted"]
+
+OP: Final = "_op"
+SEQUENCE: Final = "_sequence"
+POSITION: Final = "_position"
+HIDDEN_COLUMNS: Final = (OP, SEQUENCE, POSITION)
+
+INSERT: Final = "+"
+DELETE: Final = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """A Parquet file as the ledger names it; `path` is relative to the data directory."""
+
+    path: str
+    rows: int
+    bytes: int
+    deletes: int = 0  # rows whose _op is not '+'
+    ts: int = 0  # change files: the tick's timestamp
+
+    def to_json(self) -> list[object]:
+        return [self.path, self.rows, self.bytes, self.deletes, self.ts]
+
+    @staticmethod
+    def from_json(value: list[object]) -> FileEntry:
+        path, rows, size, deletes, ts = value
+        return FileEntry(str(path), *(int(str(n)) for n in (rows, size, deletes, ts)))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """The files that are a collection at one timestamp, and how they combine."""
+
+    collection_id: str
+    relation: Relation
+    discipline: Discipline
+    as_of: int
+    state_as_of: int
+    state: tuple[FileEntry, ...]
+    tail: tuple[FileEntry, ...]
+
+    def bytes(self) -> int:
+        return sum(file.bytes for file in (*self.state, *self.tail))
+
+    def rows(self) -> int:
+        """An upper bound of the rows."""
+        return sum(file.rows for file in (*self.state, *self.tail))
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "collection_id": self.collection_id,
+            "relation": self.relation.to_json(),
+            "discipline": self.discipline,
+            "as_of": self.as_of,
+            "state_as_of": self.state_as_of,
+            "state": [file.to_json() for file in self.state],
+            "tail": [file.to_json() for file in self.tail],
+        }
+
+    @staticmethod
+    def from_json(value: dict[str, object]) -> ReadPlan:
+        relation, state, tail = value["relation"], value["state"], value["tail"]
+        discipline = value["discipline"]
+        if not isinstance(relation, dict) or not isinstance(state, list) or not isinstance(tail, list):
+            raise ValueError(f"not a read plan: {value!r}")
+        if discipline not in ("appended", "keyed", "counted"):
+            raise ValueError(f"not a discipline: {discipline!r}")
+        return ReadPlan(
+            str(value["collection_id"]),
+            Relation.from_json(relation),
+            discipline,
+            int(str(value["as_of"])),
+            int(str(value["state_as_of"])),
+            tuple(FileEntry.from_json(file) for file in state),
+            tuple(FileEntry.from_json(file) for file in tail),
+        )

@@ -1,0 +1,128 @@
+"""Every bound in the product, named with its unit last.
+
+A queue, batch, retry or wait without a line in here does not exist.
+"""
+
+from __future__ import annotations
+
+# Ticks
+TICK_INTERVAL_MS_DEFAULT = 1_000
+TICK_INTERVAL_MS_MIN = 100
+TICK_INTERVAL_MS_MAX = 3_600_000
+TICK_ROWS_MAX = 1_000_000
+"""A tick reads at most about this many changes; a range is cut only at a transaction's end."""
+TICK_TASKS_MAX = 8
+RETRY_DELAY_S_MIN = 0.25
+RETRY_DELAY_S_MAX = 10.0
+
+# Fold: bring a table's state up to date when its tail has become long.  Cost of a fold is
+# proportional to state + tail, cost of a read grows with the tail's files.
+FOLD_TAIL_FILES_MAX = 30
+"""Fold when a tail has this many files,"""
+FOLD_TAIL_BYTES_MAX = 64 * 1024 * 1024
+"""or this many bytes, provided that the tail is at least"""
+FOLD_TAIL_STATE_RATIO_MIN = 0.05
+"""this share of the state's rows; a smaller tail waits until it has"""
+FOLD_TAIL_FILES_HARD_MAX = 120
+"""this many files."""
+FOLD_SMALL_FILE_BYTES = 4 * 1024 * 1024
+"""Appended tables: files below this are rewritten together, larger ones are taken as they are."""
+FOLD_BUCKET_BYTES = 128 * 1024 * 1024
+"""A fold of more bytes than this is split into buckets, one task each."""
+FOLD_TASK_MEMORY_BYTES = 1024 * 1024 * 1024
+FOLD_CHECK_S_MAX = 5.0
+"""Tails are looked at after ticks, and at least this often for plain tables."""
+
+# Backfill
+SNAPSHOT_CHUNK_ROWS = 250_000
+
+# Retention
+RETAIN_HISTORY_MS_DEFAULT = 1_000
+ORPHAN_FILE_AGE_S_MIN = 3_600
+"""Files the ledger does not name are removed when they are this old."""
+SWEEP_INTERVAL_S = 60.0
+COMPACTION_CHECK_S = 0.5
+STATUS_HISTORY_ENTRIES_MAX = 20
+
+# Reads
+SMALL_READ_BYTES_MAX = 256 * 1024 * 1024
+RESULT_BATCH_ROWS = 8_192
+RESULT_BYTES_MAX = 1024 * 1024 * 1024
+DUCKDB_MEMORY_MAX = "1GB"
+DUCKDB_THREADS_MAX = 2
+PEEKS_CONCURRENT_MAX = 8
+
+# Subscribe
+SUBSCRIBE_QUEUE_BATCHES_MAX = 1_000
+"""A subscriber that is this far behind its hub is told so and ended (53200)."""
+
+# Sessions
+CONNECTIONS_MAX = 500
+MESSAGE_BYTES_MAX = 1024 * 1024 * 1024
+STARTUP_PACKET_BYTES_MAX = 10_000
+STATEMENT_BYTES_MAX = 64 * 1024 * 1024
+EXPRESSION_DEPTH_MAX = 200
+PLAN_COLUMNS_MAX = 20_000
+"""A plan, with views and common tables inlined, puts out at most this many columns."""
+IDENTIFIER_BYTES_MAX = 255
+COPY_IN_BYTES_MAX = 4 * 1024 * 1024 * 1024
+TYPE_DEPTH_MAX = 16
+INTERVAL_CHARACTERS_MAX = 256
+ERROR_TOKEN_CHARACTERS_MAX = 80
+"""An error shows this much of what it found."""
+SMALL_MESSAGE_BYTES_MAX = 10_000
+"""Messages of the wire protocol that have no reason to be longer: Sync, Describe, Execute and the like."""
+STARTUP_S_MAX = 60.0
+"""A client that has not said who it is by then is hung up on."""
+CONNECTIONS_STARTING_MAX = 100
+"""Sockets beyond CONNECTIONS_MAX that may wait to be told so, or to cancel; more are closed unheard."""
+SEND_BUFFER_BYTES = 64 * 1024
+"""A result's bytes are gathered up to about this many before they are sent."""
+RECEIVE_BUFFER_BYTES_MAX = 256 * 1024
+"""Bytes of a client that are taken from its socket before somebody wants them."""
+ENCODE_BYTES_MAX = 16 * 1024 * 1024
+"""A batch is encoded in slices of about this many stored bytes."""
+COPY_PIECE_BYTES = 1024 * 1024
+"""Data of COPY ... FROM is gathered up to about this many bytes and then taken apart at once."""
+COPY_ROW_BYTES_MAX = 256 * 1024 * 1024
+
+# Processes
+PROTOCOL_FRAME_BYTES_MAX = 256 * 1024 * 1024
+CLUSTER_CONNECT_RETRY_S = 0.2
+CLUSTER_START_S_MAX = 120.0
+CLUSTER_RESTART_DELAY_S_MAX = 10.0
+SHUTDOWN_S_MAX = 8.0
+CLUSTER_REPLICAS_MAX = 16
+METADATA_CHECK_BYTES_MAX = 64 * 1024 * 1024
+"""The metadata database is checked page by page when it is opened, up to this size."""
+METADATA_BUSY_MS_MAX = 30_000
+"""How long a transaction on the metadata database waits for one of another process."""
+HTTP_SHUTDOWN_S_MAX = 2
+"""Requests that run longer than this after a stop are cut off."""
+HTTP_CONNECTIONS_MAX = 500
+
+# What a machine must have (doctor)
+MEMORY_AVAILABLE_BYTES_MIN = 3 * 1024 * 1024 * 1024
+DISK_FREE_BYTES_MIN = 2 * 1024 * 1024 * 1024
+OPEN_FILES_MIN = 1_024
+
+# Our own client (sql, demo)
+CLIENT_CONNECT_S_MAX = 5.0
+DEMO_START_S_MAX = 180.0
+DEMO_FIRST_ROWS_S_MAX = 120.0
+DEMO_POLL_S = 1.0
+
+# Load generators
+GENERATOR_PART_ROWS_MIN = 100_000
+"""A tick is split over several tasks only when each gets about this many rows."""
+GENERATOR_PART_BYTES_MAX = 128 * 1024 * 1024
+"""One huge transaction is split over more tasks than usual, so that each holds about this much."""
+GENERATOR_BATCH_ROWS = 65_536
+GENERATOR_BATCH_BYTES = 16 * 1024 * 1024
+GENERATOR_TICK_BYTES_MAX = 512 * 1024 * 1024
+"""Rows that are wide count for more: a tick makes about this many bytes at most,"""
+GENERATOR_CHUNK_BYTES_MAX = 256 * 1024 * 1024
+"""and a chunk of a snapshot this many."""
+GENERATOR_VALUE_BYTES_MAX = 16 * 1024 * 1024
+GENERATOR_KEYS_MAX = 2_000_000_000
+GENERATOR_SCALE_FACTOR_MAX = 1_000

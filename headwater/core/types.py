@@ -1,0 +1,286 @@
+"""SQL types: one table of facts, and the one stored form of each.
+
+A value has the same form everywhere outside an engine: in change files and
+states, on the socket between the processes, in result batches on their way to
+a client.  That form (`stored`) is one that Parquet, Delta, Spark and DuckDB agree
+on; each engine's generator turns it into its own working type and back.
+
+    type                     stored as
+    int2 int4 int8           int16 int32 int64
+    uint2 uint4 uint8        int32 int64 decimal(20,0)      Spark and Delta know no unsigned
+    numeric with a scale     decimal(38, scale)             exact, or an error
+    numeric without          canonical text: no exponent, no needless zeros, NaN/Infinity by name
+    time                     int64 microseconds since midnight (24:00:00 is allowed)
+    timestamp, timestamptz   microseconds, without a zone and in UTC
+    interval                 struct(months int32, days int32, microseconds int64)
+    uuid, json, jsonb        canonical text
+    oid, reg*, mz_timestamp  int64
+    array, list              list of the element's form
+    map                      map from text to the element's form
+    record                   struct of the fields' forms
+
+Stored forms are named by strings here, so that this module stays free of
+pyarrow; `formats/arrow.py` resolves them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class SqlType:
+    """A type with its modifiers.
+
+    `scale` is the scale of a numeric and the precision of a timestamp or time;
+    `length` that of char and varchar; `element` the content of an array, list or
+    map; `fields` those of a record.
+    """
+
+    kind: str
+    scale: int | None = None
+    length: int | None = None
+    element: SqlType | None = None
+    fields: tuple[tuple[str, SqlType], ...] = ()
+
+    def __str__(self) -> str:
+        return format_type(self)
+
+    def bare(self) -> SqlType:
+        """The same type without length or precision; a numeric keeps nothing either."""
+        return replace(self, scale=None, length=None)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeFacts:
+    """What PostgreSQL's catalog and wire protocol say of a type."""
+
+    name: str  # as format_type() prints it
+    pg_name: str  # as pg_type.typname has it
+    oid: int
+    array_oid: int
+    size: int  # typlen: bytes, -1 is variable
+    category: str  # typcategory
+    stored: str
+    aliases: tuple[str, ...] = ()
+
+
+FACTS: Final[dict[str, TypeFacts]] = {
+    "bool": TypeFacts("boolean", "bool", 16, 1000, 1, "B", "bool", ("boolean",)),
+    "int2": TypeFacts("smallint", "int2", 21, 1005, 2, "N", "int16", ("smallint",)),
+    "int4": TypeFacts("integer", "int4", 23, 1007, 4, "N", "int32", ("integer", "int")),
+    "int8": TypeFacts("bigint", "int8", 20, 1016, 8, "N", "int64", ("bigint",)),
+    "uint2": TypeFacts("uint2", "uint2", 16460, 16461, 2, "N", "int32"),
+    "uint4": TypeFacts("uint4", "uint4", 16462, 16463, 4, "N", "int64"),
+    "uint8": TypeFacts("uint8", "uint8", 16464, 16465, 8, "N", "decimal(20,0)"),
+    "float4": TypeFacts("real", "float4", 700, 1021, 4, "N", "float", ("real",)),
+    "float8": TypeFacts(
+        "double precision", "float8", 701, 1022, 8, "N", "double", ("double precision", "double", "float")
+    ),
+    "numeric": TypeFacts("numeric", "numeric", 1700, 1231, -1, "N", "string", ("decimal", "dec")),
+    "text": TypeFacts("text", "text", 25, 1009, -1, "S", "string", ("string",)),
+    "varchar": TypeFacts(
+        "character varying", "varchar", 1043, 1015, -1, "S", "string", ("character varying",)
+    ),
+    "char": TypeFacts("character", "bpchar", 1042, 1014, -1, "S", "string", ("character", "bpchar")),
+    '"char"': TypeFacts('"char"', "char", 18, 1002, 1, "Z", "string"),
+    "name": TypeFacts("name", "name", 19, 1003, 64, "S", "string"),
+    "bytea": TypeFacts("bytea", "bytea", 17, 1001, -1, "U", "binary", ("bytes",)),
+    "date": TypeFacts("date", "date", 1082, 1182, 4, "D", "date"),
+    "time": TypeFacts(
+        "time without time zone", "time", 1083, 1183, 8, "D", "int64", ("time without time zone",)
+    ),
+    "timestamp": TypeFacts(
+        "timestamp without time zone",
+        "timestamp",
+        1114,
+        1115,
+        8,
+        "D",
+        "timestamp",
+        ("timestamp without time zone",),
+    ),
+    "timestamptz": TypeFacts(
+        "timestamp with time zone",
+        "timestamptz",
+        1184,
+        1185,
+        8,
+        "D",
+        "timestamptz",
+        ("timestamp with time zone",),
+    ),
+    "interval": TypeFacts("interval", "interval", 1186, 1187, 16, "T", "interval"),
+    "uuid": TypeFacts("uuid", "uuid", 2950, 2951, 16, "U", "string"),
+    "json": TypeFacts("json", "json", 114, 199, -1, "U", "string"),
+    "jsonb": TypeFacts("jsonb", "jsonb", 3802, 3807, -1, "U", "string"),
+    "oid": TypeFacts("oid", "oid", 26, 1028, 4, "N", "int64"),
+    "regclass": TypeFacts("regclass", "regclass", 2205, 2210, 4, "N", "int64"),
+    "regtype": TypeFacts("regtype", "regtype", 2206, 2211, 4, "N", "int64"),
+    "regproc": TypeFacts("regproc", "regproc", 24, 1008, 4, "N", "int64"),
+    "regnamespace": TypeFacts("regnamespace", "regnamespace", 4089, 4090, 4, "N", "int64"),
+    "mz_timestamp": TypeFacts("mz_timestamp", "mz_timestamp", 16552, 16553, 8, "U", "int64"),
+    "mz_aclitem": TypeFacts("mz_aclitem", "mz_aclitem", 16566, 16567, -1, "U", "string"),
+    "unknown": TypeFacts("unknown", "unknown", 705, 0, -2, "X", "string"),
+    "void": TypeFacts("void", "void", 2278, 0, 4, "P", "string"),
+    "record": TypeFacts("record", "record", 2249, 2287, -1, "P", "struct"),
+    "list": TypeFacts("list", "list", 16384, 0, -1, "U", "list"),
+    "map": TypeFacts("map", "map", 16385, 0, -1, "U", "map"),
+    "int2vector": TypeFacts("int2vector", "int2vector", 22, 1006, -1, "A", "list"),
+    "array": TypeFacts("array", "array", 0, 0, -1, "A", "list"),
+}
+"""Facts by kind.  An array's oid is its element's `array_oid`."""
+
+BOOL: Final = SqlType("bool")
+INT2: Final = SqlType("int2")
+INT4: Final = SqlType("int4")
+INT8: Final = SqlType("int8")
+UINT2: Final = SqlType("uint2")
+UINT4: Final = SqlType("uint4")
+UINT8: Final = SqlType("uint8")
+FLOAT4: Final = SqlType("float4")
+FLOAT8: Final = SqlType("float8")
+NUMERIC: Final = SqlType("numeric")
+TEXT: Final = SqlType("text")
+NAME: Final = SqlType("name")
+BYTEA: Final = SqlType("bytea")
+DATE: Final = SqlType("date")
+TIME: Final = SqlType("time")
+TIMESTAMP: Final = SqlType("timestamp")
+TIMESTAMPTZ: Final = SqlType("timestamptz")
+INTERVAL: Final = SqlType("interval")
+UUID: Final = SqlType("uuid")
+JSON: Final = SqlType("json")
+JSONB: Final = SqlType("jsonb")
+OID: Final = SqlType("oid")
+MZ_TIMESTAMP: Final = SqlType("mz_timestamp")
+UNKNOWN: Final = SqlType("unknown")
+
+NUMERIC_DIGITS_MAX: Final = 38
+
+_BY_NAME: Final[dict[str, str]] = {
+    name: kind for kind, facts in FACTS.items() for name in (kind, facts.name, facts.pg_name, *facts.aliases)
+}
+# "char" with quotes is PostgreSQL's one-byte type; the bare word is char(n).
+_BY_NAME["char"] = "char"
+
+
+def numeric(scale: int | None = None) -> SqlType:
+    """A numeric with this scale, or the unconstrained one."""
+    return SqlType("numeric", scale=scale)
+
+
+def array_of(element: SqlType) -> SqlType:
+    """A one-dimensional array."""
+    return SqlType("array", element=element)
+
+
+def list_of(element: SqlType) -> SqlType:
+    """Materialize's list."""
+    return SqlType("list", element=element)
+
+
+def map_of(element: SqlType) -> SqlType:
+    """A map from text."""
+    return SqlType("map", element=element)
+
+
+def kind_of_name(name: str) -> str | None:
+    """The kind a type name means, in any of its spellings; None when nobody knows it."""
+    return _BY_NAME.get(name.lower())
+
+
+def oid_of(type_: SqlType) -> int:
+    """The oid clients are told."""
+    if type_.kind == "array" and type_.element is not None:
+        return FACTS[type_.element.kind].array_oid
+    return FACTS[type_.kind].oid
+
+
+_BY_OID: Final[dict[int, SqlType]] = {
+    **{facts.oid: SqlType(kind) for kind, facts in FACTS.items() if facts.oid},
+    **{facts.array_oid: array_of(SqlType(kind)) for kind, facts in FACTS.items() if facts.array_oid},
+}
+
+
+def type_of_oid(oid: int) -> SqlType | None:
+    """The type behind an oid; None when there is none."""
+    return _BY_OID.get(oid)
+
+
+def size_of(type_: SqlType) -> int:
+    """typlen."""
+    return FACTS[type_.kind].size
+
+
+def modifier_of(type_: SqlType) -> int:
+    """typmod as PostgreSQL packs it, -1 without one."""
+    if type_.kind in ("char", "varchar") and type_.length is not None:
+        return type_.length + 4
+    if type_.kind == "numeric" and type_.scale is not None:
+        return ((NUMERIC_DIGITS_MAX + 1) << 16 | type_.scale) + 4
+    if type_.kind in ("time", "timestamp", "timestamptz") and type_.scale is not None:
+        return type_.scale
+    return -1
+
+
+def format_type(type_: SqlType) -> str:
+    """As format_type() and error messages print it: `numeric(39,2)`, `integer[]`."""
+    if type_.element is not None:
+        inner = format_type(type_.element)
+        match type_.kind:
+            case "array":
+                return f"{inner}[]"
+            case "list":
+                return f"{inner} list"
+            case "map":
+                return f"map[text=>{inner}]"
+    name = FACTS[type_.kind].name
+    if type_.kind in ("char", "varchar"):
+        return name if type_.length is None else f"{name}({type_.length})"
+    if type_.kind == "numeric":
+        return name if type_.scale is None else f"{name}({NUMERIC_DIGITS_MAX + 1},{type_.scale})"
+    if type_.kind in ("time", "timestamp", "timestamptz") and type_.scale is not None:
+        first, _, rest = name.partition(" ")
+        return f"{first}({type_.scale}) {rest}"
+    if type_.kind == "record" and type_.fields:
+        return f"record({','.join(f'{n}: {format_type(t)}' for n, t in type_.fields)})"
+    return name
+
+
+def stored(type_: SqlType) -> str:
+    """The name of a scalar's stored form; containers are resolved through their parts."""
+    if type_.kind == "numeric" and type_.scale is not None and 0 <= type_.scale <= NUMERIC_DIGITS_MAX:
+        return f"decimal({NUMERIC_DIGITS_MAX},{type_.scale})"
+    return FACTS[type_.kind].stored
+
+
+def type_to_json(type_: SqlType) -> object:
+    """The durable and wire form of a type: its kind, or an object when there is more to say."""
+    value: dict[str, object] = {"kind": type_.kind}
+    if type_.scale is not None:
+        value["scale"] = type_.scale
+    if type_.length is not None:
+        value["length"] = type_.length
+    if type_.element is not None:
+        value["element"] = type_to_json(type_.element)
+    if type_.fields:
+        value["fields"] = [[name, type_to_json(field)] for name, field in type_.fields]
+    return type_.kind if len(value) == 1 else value
+
+
+def type_from_json(value: object) -> SqlType:
+    """The reverse of `type_to_json`."""
+    if isinstance(value, str):
+        return SqlType(value)
+    if not isinstance(value, dict):
+        raise ValueError(f"not a type: {value!r}")
+    element = value.get("element")
+    return SqlType(
+        value["kind"],
+        scale=value.get("scale"),
+        length=value.get("length"),
+        element=None if element is None else type_from_json(element),
+        fields=tuple((name, type_from_json(field)) for name, field in value.get("fields", ())),
+    )

@@ -1,0 +1,277 @@
+"""The demo: a server of its own, live auctions, and their tables as they grow.
+
+    start    `headwater server` as a child, its output in DATA-DIR/diagnostics.log
+    create   one AUCTION source and a table for each of its five references
+    watch    every second: rows of all tables at one timestamp, and the best auctions
+    stop     on Ctrl-C, SIGTERM, an error or the end of the time: the child is ended and waited for
+
+The default ports are used if they are free, others if not.  On a terminal the
+tables are drawn in place; elsewhere each second is a line, and it ends by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import IO, Final
+
+import click
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+
+from headwater.client import DATABASE, USER, Client
+from headwater.core.clock import SYSTEM_CLOCK, Clock
+from headwater.core.errors import TransientError, UserError
+from headwater.core.limits import (
+    DEMO_FIRST_ROWS_S_MAX,
+    DEMO_POLL_S,
+    DEMO_START_S_MAX,
+    SHUTDOWN_S_MAX,
+)
+from headwater.options import HTTP_ADDRESS, INTERNAL_SQL_ADDRESS, SQL_ADDRESS, Address
+
+READY: Final = "headwater ready"
+TABLES: Final = ("organizations", "users", "accounts", "auctions", "bids")
+SECONDS_WITHOUT_TERMINAL: Final = 20.0
+LOG_LINES_SHOWN: Final = 25
+POLL_START_S: Final = 0.1
+NOT_READABLE_YET: Final = "55000"
+
+CREATE: Final = (
+    "CREATE SOURCE IF NOT EXISTS auction FROM LOAD GENERATOR AUCTION (TICK INTERVAL '100ms')",
+    *(f"CREATE TABLE IF NOT EXISTS {table} FROM SOURCE auction (REFERENCE {table})" for table in TABLES),
+)
+# One statement, so that all counts are of the same timestamp.
+COUNTS: Final = " UNION ALL ".join(
+    f"SELECT '{table}' AS name, count(*) AS row_count, mz_now() AS ts FROM {table}" for table in TABLES
+)
+BEST: Final = (
+    "SELECT a.id, a.item, count(*) AS bid_count, max(b.amount) AS best"
+    " FROM auctions AS a JOIN bids AS b ON b.auction_id = a.id"
+    " GROUP BY a.id, a.item ORDER BY best DESC, a.id DESC LIMIT 5"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What the tables were at one timestamp."""
+
+    ts_ms: int
+    row_counts: dict[str, int]
+    best: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where the demo's server listens."""
+
+    sql: Address
+    internal_sql: Address
+    http: Address
+
+
+def run_demo(
+    data_dir: Path,
+    seconds: float | None,
+    command: Sequence[str] = (sys.executable, "-m", "headwater"),
+    clock: Clock = SYSTEM_CLOCK,
+) -> None:
+    """Run the demo; returns when its time is over or the user has had enough."""
+    terminal = sys.stdout.isatty()
+    limit_s = seconds if seconds is not None else None if terminal else SECONDS_WITHOUT_TERMINAL
+    addresses = Addresses(
+        free_address(SQL_ADDRESS), free_address(INTERNAL_SQL_ADDRESS), free_address(HTTP_ADDRESS)
+    )
+    data_dir.mkdir(parents=True, exist_ok=True)
+    log_path = data_dir / "diagnostics.log"
+    click.echo(f"data directory  {data_dir}")
+    click.echo(f"diagnostics     {log_path}")
+    click.echo("starting the server, which takes some seconds ...")
+    with _terminated_as_interrupt(), _child(command, data_dir, addresses, log_path) as child:
+        try:
+            _await_ready(child, log_path, clock)
+            click.echo(
+                f"connect with    psql -h {addresses.sql.host} -p {addresses.sql.port} -U {USER} {DATABASE}"
+            )
+            click.echo(f"or              headwater sql --address {addresses.sql} FILE")
+            click.echo(f"metrics         http://{addresses.http}/metrics")
+            with Client(addresses.sql) as client:
+                for statement in CREATE:
+                    click.echo(f"> {statement};")
+                    client.rows(statement)
+                _watch(client, limit_s, terminal, clock)
+        except KeyboardInterrupt:
+            click.echo("stopping ...")
+        except TransientError as error:
+            raise _with_log(str(error), log_path) from error
+
+
+def free_address(wanted: Address) -> Address:
+    """`wanted` if nobody listens there, else a port that the system picks."""
+    for port in (wanted.port, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((wanted.host, port))
+            except OSError:
+                continue
+            return Address(wanted.host, probe.getsockname()[1])
+    raise UserError(f'no port of "{wanted.host}" is free', "58000")
+
+
+@contextmanager
+def _terminated_as_interrupt() -> Iterator[None]:
+    """SIGTERM and a closed terminal end the demo as Ctrl-C does: with the child stopped."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, action in before.items():
+            signal.signal(number, action)
+
+
+@contextmanager
+def _child(
+    command: Sequence[str], data_dir: Path, addresses: Addresses, log_path: Path
+) -> Iterator[subprocess.Popen[bytes]]:
+    """The server; ended and waited for on the way out."""
+    arguments = [
+        *(*command, "server", "--data-dir", str(data_dir)),
+        *("--sql-address", str(addresses.sql)),
+        *("--internal-sql-address", str(addresses.internal_sql)),
+        *("--http-address", str(addresses.http)),
+    ]
+    with log_path.open("wb") as log:
+        # A session of its own: Ctrl-C reaches us alone, and we end the server in order.
+        child = _start(arguments, log)
+        try:
+            yield child
+        finally:
+            _stop(child)
+
+
+def _start(arguments: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        arguments,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+
+
+def _stop(child: subprocess.Popen[bytes]) -> None:
+    """Ask, wait, then insist; a second Ctrl-C insists at once."""
+    if child.poll() is None:
+        child.terminate()
+        try:
+            child.wait(SHUTDOWN_S_MAX + 2)
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+
+
+def _await_ready(child: subprocess.Popen[bytes], log_path: Path, clock: Clock) -> None:
+    deadline = clock.monotonic_s() + DEMO_START_S_MAX
+    while not any(line.startswith(READY) for line in _log_lines(log_path)):
+        if child.poll() is not None:
+            raise _with_log(f"the server ended with status {child.returncode}", log_path)
+        if clock.monotonic_s() > deadline:
+            raise _with_log(f"the server was not ready within {DEMO_START_S_MAX:.0f} s", log_path)
+        clock.sleep(POLL_START_S)
+
+
+def _log_lines(log_path: Path) -> list[str]:
+    return log_path.read_text(errors="replace").splitlines()
+
+
+def _with_log(message: str, log_path: Path) -> UserError:
+    """An error with the server's last words."""
+    last = _log_lines(log_path)[-LOG_LINES_SHOWN:]
+    detail = "\n".join(["the server's last lines:", *last]) if last else "The server said nothing."
+    return UserError(message, "58000", detail=detail, hint="Run `headwater doctor`.")
+
+
+def _watch(client: Client, limit_s: float | None, terminal: bool, clock: Clock) -> None:
+    """Show the tables once a second until the time is over."""
+    patience = clock.monotonic_s() + DEMO_FIRST_ROWS_S_MAX
+    end: float | None = None
+    console = Console()
+    with Live(console=console, auto_refresh=False) if terminal else _no_screen() as screen:
+        while end is None or clock.monotonic_s() < end:
+            frame = read(client)
+            now = clock.monotonic_s()
+            if frame is None:
+                if end is None and now > patience:
+                    raise TransientError(f"no rows came within {DEMO_FIRST_ROWS_S_MAX:.0f} s")
+            else:
+                if end is None:
+                    end = now + (limit_s if limit_s is not None else float("inf"))
+                if isinstance(screen, Live):
+                    screen.update(drawing(frame), refresh=True)
+                else:
+                    click.echo(line(frame))
+            clock.sleep(DEMO_POLL_S)
+
+
+@contextmanager
+def _no_screen() -> Iterator[None]:
+    yield None
+
+
+def read(client: Client) -> Frame | None:
+    """The tables now; None while a table has yet to be hydrated or holds nothing."""
+    try:
+        counts = client.rows(COUNTS)
+        best = client.rows(BEST)
+    except UserError as error:
+        if error.sqlstate == NOT_READABLE_YET:
+            return None
+        raise
+    row_counts = {str(name): int(count or 0) for name, count, _ in counts}
+    if not any(row_counts.values()):
+        return None
+    ts_ms = max(int(ts or 0) for _, _, ts in counts)
+    return Frame(ts_ms, row_counts, tuple(tuple(str(value) for value in row) for row in best))
+
+
+def line(frame: Frame) -> str:
+    """A frame as one line."""
+    counts = " ".join(f"{table}={frame.row_counts.get(table, 0)}" for table in TABLES)
+    best = f"  best: {frame.best[0][1]} at {frame.best[0][3]}" if frame.best else ""
+    return f"{_clock_time(frame.ts_ms)}  {counts}{best}"
+
+
+def drawing(frame: Frame) -> Group:
+    """A frame as two tables."""
+    rows = Table(title=f"tables at {_clock_time(frame.ts_ms)} UTC", title_justify="left")
+    rows.add_column("table")
+    rows.add_column("rows", justify="right")
+    for table in TABLES:
+        rows.add_row(table, f"{frame.row_counts.get(table, 0):,}")
+    best = Table(title="auctions with the highest bids", title_justify="left")
+    for name in ("auction", "item", "bids", "best"):
+        best.add_column(name, justify="left" if name == "item" else "right")
+    for row in frame.best:
+        best.add_row(*map(escape, row))
+    return Group(rows, best, "Ctrl-C ends the demo")
+
+
+def _clock_time(ts_ms: int) -> str:
+    return datetime.fromtimestamp(ts_ms / 1_000, tz=UTC).strftime("%H:%M:%S")

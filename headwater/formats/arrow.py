@@ -1,0 +1,63 @@
+"""SQL types as Arrow types: resolves the stored forms that `core/types.py` names."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from headwater.core.change import OP, POSITION, SEQUENCE
+from headwater.core.relation import Column, Relation
+from headwater.core.types import SqlType, stored
+
+INTERVAL_TYPE = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("microseconds", pa.int64())])
+
+_SCALARS: dict[str, pa.DataType] = {
+    "bool": pa.bool_(),
+    "int16": pa.int16(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", tz="UTC"),
+    "interval": INTERVAL_TYPE,
+}
+
+CHANGE_FIELDS: tuple[pa.Field, ...] = (
+    pa.field(OP, pa.string(), nullable=False),
+    pa.field(SEQUENCE, pa.int64(), nullable=False),
+    pa.field(POSITION, pa.int64(), nullable=False),
+)
+
+
+def arrow_type(type_: SqlType) -> pa.DataType:
+    """The Arrow type of a stored value."""
+    if type_.kind == "int2vector":
+        return pa.list_(pa.int16())
+    if type_.element is not None:
+        inner = arrow_type(type_.element)
+        return pa.map_(pa.string(), inner) if type_.kind == "map" else pa.list_(inner)
+    if type_.kind == "record":
+        return pa.struct([(name, arrow_type(field)) for name, field in type_.fields])
+    name = stored(type_)
+    if name.startswith("decimal("):
+        precision, scale = name[8:-1].split(",")
+        return pa.decimal128(int(precision), int(scale))
+    return _SCALARS[name]
+
+
+def arrow_field(column: Column) -> pa.Field:
+    """A column; always nullable in Arrow, because an upstream's promise is not a file's."""
+    return pa.field(column.name, arrow_type(column.type))
+
+
+def state_schema(relation: Relation) -> pa.Schema:
+    """The schema of a state file and of a result batch."""
+    return pa.schema([arrow_field(column) for column in relation.columns])
+
+
+def change_schema(relation: Relation) -> pa.Schema:
+    """The schema of a change file."""
+    return pa.schema([*state_schema(relation), *CHANGE_FIELDS])

@@ -1,0 +1,125 @@
+"""The canonical text of json and jsonb.
+
+jsonb is stored as the text PostgreSQL would print of it: keys in order of length
+then bytes, the last of equal keys kept, one space after `:` and `,`.  Numbers are
+numerics, so they have no exponent and, as everywhere in the dialect, no needless zeros.
+Two equal jsonb values have equal texts.  json keeps the text as it was written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+from headwater.core.errors import UserError
+from headwater.formats.text_numbers import canonical_numeric
+
+_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_SPECIAL: Final = re.compile(r'["\\\x00-\x1f]')
+
+
+class Number(str):
+    """A number of a document, in canonical text."""
+
+    __slots__ = ()
+
+
+def parse(text: str) -> object:
+    """A document as dict, list, str, Number, bool and None."""
+    try:
+        value = json.loads(
+            text,
+            parse_float=_number,
+            parse_int=_number,
+            parse_constant=_refuse_constant,
+        )
+    except UserError:
+        raise
+    except RecursionError:
+        raise UserError("stack depth limit exceeded", "54001") from None
+    except ValueError:
+        raise UserError("invalid input syntax for type json", "22P02", detail=_shown(text)) from None
+    return value
+
+
+def print_value(value: object) -> str:
+    """The reverse of `parse`."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case Number():
+            return str(value)
+        case str():
+            return print_string(value)
+        case list():
+            return f"[{', '.join(map(print_value, value))}]"
+        case dict():
+            keys = sorted(value, key=_key_order)
+            return f"{{{', '.join(f'{print_string(key)}: {print_value(value[key])}' for key in keys)}}}"
+        case _:
+            raise TypeError(f"not a part of a json document: {value!r}")
+
+
+def print_string(text: str) -> str:
+    """A JSON string; only what must be escaped is."""
+    return f'"{_SPECIAL.sub(_escaped, text)}"'
+
+
+def canonical_jsonb(text: str) -> str:
+    """The one text of a jsonb value."""
+    value = parse(text)
+    if "\\u" in text:
+        _check_unicode(value)
+    return print_value(value)
+
+
+def canonical_json(text: str) -> str:
+    """The text itself, once it is known to be json."""
+    parse(text)
+    return text
+
+
+def _number(text: str) -> Number:
+    return Number(canonical_numeric(text))
+
+
+def _refuse_constant(text: str) -> object:
+    raise ValueError(text)
+
+
+def _key_order(key: str) -> tuple[int, bytes]:
+    encoded = key.encode()
+    return len(encoded), encoded
+
+
+def _escaped(match: re.Match[str]) -> str:
+    character = match.group()
+    return _ESCAPES.get(character) or f"\\u{ord(character):04x}"
+
+
+def _check_unicode(value: object) -> None:
+    """Zero bytes and halves of surrogate pairs cannot be text."""
+    if isinstance(value, Number):
+        return
+    if isinstance(value, str):
+        if "\x00" in value:
+            raise UserError(
+                "unsupported Unicode escape sequence", "22P05", detail="\\u0000 cannot be converted to text."
+            )
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            raise UserError("invalid input syntax for type json", "22P02")
+    elif isinstance(value, list):
+        for item in value:
+            _check_unicode(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _check_unicode(key)
+            _check_unicode(item)
+
+
+def _shown(text: str) -> str:
+    short = text if len(text) <= 80 else f"{text[:77]}..."
+    return f"The text is: {short}"

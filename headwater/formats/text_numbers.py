@@ -1,0 +1,317 @@
+"""Numbers, booleans and bytes as PostgreSQL writes and reads them.
+
+Not here: dates and times (text_times.py), containers (text_nested.py), which
+type goes where (text.py).
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation, localcontext
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.core.errors import UserError
+from headwater.core.types import FACTS, NUMERIC_DIGITS_MAX, SqlType, format_type
+from headwater.formats.arrow import arrow_type
+from headwater.formats.columns import both_ways, joined, map_distinct
+
+_INTEGER_BOUNDS: dict[str, tuple[int, int]] = {
+    "int2": (-(2**15), 2**15 - 1),
+    "int4": (-(2**31), 2**31 - 1),
+    "int8": (-(2**63), 2**63 - 1),
+    "uint2": (0, 2**16 - 1),
+    "uint4": (0, 2**32 - 1),
+    "uint8": (0, 2**64 - 1),
+    "oid": (-(2**31), 2**32 - 1),
+    "mz_timestamp": (0, 2**63 - 1),
+}
+_TRUE = ("t", "tr", "tru", "true", "y", "ye", "yes", "on", "1")
+_FALSE = ("f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0")
+_SPECIAL_FLOATS = {
+    "nan": "nan",
+    "infinity": "inf",
+    "+infinity": "inf",
+    "-infinity": "-inf",
+    "inf": "inf",
+    "+inf": "inf",
+    "-inf": "-inf",
+}
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_SPACE = " \t\n\r\v\f"
+NUMERIC_INTEGER_DIGITS_MAX = NUMERIC_DIGITS_MAX + 1
+
+
+def bad_syntax(type_: SqlType, text: str) -> UserError:
+    """The complaint about text that no value of the type has."""
+    return UserError(f'invalid input syntax for type {format_type(type_.bare())}: "{text}"', "22P02")
+
+
+def _out_of_range(type_: SqlType, text: str) -> UserError:
+    return UserError(f'value "{text}" is out of range for type {format_type(type_)}', "22003")
+
+
+# Values to text
+
+
+def bool_to_text(array: pa.Array) -> pa.Array:
+    """`t` and `f`."""
+    return pc.if_else(array, "t", "f")
+
+
+def float_to_text(array: pa.Array) -> pa.Array:
+    """Shortest digits that read back the same; an exponent outside 1e-4 .. 1e15 (1e6 for real)."""
+    digits = 6 if array.type == pa.float32() else 15
+    size = pc.abs(array)
+    plain = pc.or_(
+        pc.equal(size, 0), pc.and_(pc.greater_equal(size, 1e-4), pc.less(size, float(10 ** (digits - 1))))
+    )
+
+    def slow(values: pa.Array) -> pa.Array:
+        distinct = values.dictionary_encode()
+        single = values.type == pa.float32()
+        texts = [_float_text(v, single, digits) for v in distinct.dictionary.to_pylist()]
+        return pa.array(texts, pa.string()).take(distinct.indices)
+
+    return both_ways(array, plain, lambda values: pc.cast(values, pa.string()), slow)
+
+
+def _float_text(value: float, single: bool, digits_max: int) -> str:
+    if value != value:
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "Infinity" if value > 0 else "-Infinity"
+    exact = np.float32(value) if single else np.float64(value)
+    mantissa, _, power = np.format_float_scientific(exact, unique=True, trim="-").partition("e")
+    exponent = int(power)
+    if -4 <= exponent < digits_max:
+        return str(np.format_float_positional(exact, unique=True, trim="-"))
+    return f"{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+
+
+def decimal_to_text(array: pa.Array) -> pa.Array:
+    """Without exponent and without needless zeros."""
+    text = pc.cast(array, pa.string())
+    if array.type.scale == 0:
+        return text
+    plain = pc.invert(pc.match_substring(text, "E"))
+    text = both_ways(
+        text,
+        plain,
+        lambda values: values,
+        lambda values: map_distinct(values, _without_exponent, pa.string()),
+    )
+    return pc.utf8_rtrim(pc.utf8_rtrim(text, "0"), ".")
+
+
+def _without_exponent(text: str) -> str:
+    plain = format(Decimal(text), "f")
+    return plain if "." in plain else f"{plain}."
+
+
+def bytes_to_text(array: pa.Array) -> pa.Array:
+    """`\\x` and two hexadecimal digits a byte."""
+    array = pa.concat_arrays([array.cast(pa.binary())])
+    offsets = np.frombuffer(array.buffers()[1], np.int32, len(array) + 1, array.offset * 4)
+    data = array.buffers()[2]
+    content = b"" if data is None else data.to_pybytes()[offsets[0] : offsets[-1]]
+    shifted = ((offsets - offsets[0]) * 2).astype(np.int32)
+    digits = pa.Array.from_buffers(
+        pa.string(), len(array), [None, pa.py_buffer(shifted), pa.py_buffer(content.hex().encode())]
+    )
+    text = joined("", "\\x", digits)
+    return pc.if_else(array.is_valid(), text, pa.scalar(None, pa.string()))
+
+
+# Text to values
+
+
+def bool_from_text(array: pa.Array) -> pa.Array:
+    """Any beginning of true, false, yes, no, and on, off, 1, 0."""
+    word = pc.utf8_lower(pc.utf8_trim(array, _SPACE))
+    true = pc.is_in(word, value_set=pa.array(_TRUE))
+    known = pc.or_(true, pc.is_in(word, value_set=pa.array(_FALSE)))
+    bad = array.filter(pc.and_(pc.invert(known), array.is_valid()))
+    if len(bad):
+        raise bad_syntax(SqlType("bool"), bad[0].as_py())
+    return pc.if_else(array.is_valid(), true, pa.scalar(None, pa.bool_()))
+
+
+def integer_from_text(array: pa.Array, type_: SqlType) -> pa.Array:
+    """All integer types, signed, unsigned and oids."""
+    low, high = _INTEGER_BOUNDS.get(type_.kind, _INTEGER_BOUNDS["oid"])
+    target = arrow_type(type_)
+    word = pc.utf8_trim(array, _SPACE)
+    bad = array.filter(pc.fill_null(pc.invert(pc.match_substring_regex(word, r"^[+-]?\d+$")), False))
+    if len(bad):
+        raise bad_syntax(type_, bad[0].as_py())
+    short = pc.match_substring_regex(word, r"^-?\d{1,18}$")
+    wide = pa.decimal128(20, 0) if type_.kind == "uint8" else pa.int64()
+
+    def fast(values: pa.Array) -> pa.Array:
+        numbers = pc.cast(values, pa.int64())
+        beyond = array.filter(pc.fill_null(_outside(numbers, low, high), False))
+        if len(beyond):
+            raise _out_of_range(type_, beyond[0].as_py().strip(_SPACE))
+        return pc.cast(numbers, wide)
+
+    def slow(values: pa.Array) -> pa.Array:
+        return map_distinct(values, lambda text: _bounded(text, low, high, type_), wide)
+
+    numbers = both_ways(word, short, fast, slow)
+    if type_.kind == "oid":
+        numbers = pc.if_else(pc.less(numbers, 0), pc.add(numbers, 2**32), numbers)
+    return pc.cast(numbers, target)
+
+
+def _outside(numbers: pa.Array, low: int, high: int) -> pa.Array:
+    return pc.or_(pc.less(numbers, low), pc.greater(numbers, min(high, 2**63 - 1)))
+
+
+def _bounded(text: str, low: int, high: int, type_: SqlType) -> int | Decimal:
+    value = int(text)
+    if not low <= value <= high:
+        raise _out_of_range(type_, text)
+    return Decimal(value) if type_.kind == "uint8" else value
+
+
+def float_from_text(array: pa.Array, type_: SqlType) -> pa.Array:
+    """Floats; what does not fit is an error, also towards zero."""
+    target = arrow_type(type_)
+    word = pc.utf8_lower(pc.utf8_trim(array, _SPACE))
+    plain = pc.match_substring_regex(word, rf"^{_NUMBER}$")
+
+    def slow(values: pa.Array) -> pa.Array:
+        return map_distinct(values, lambda text: _special_float(text, type_), target)
+
+    parsed = both_ways(word, plain, lambda values: pc.cast(values, target), slow)
+    # What is finite and not zero in writing must be so as a value.
+    lost = pc.or_(
+        pc.and_(pc.is_inf(parsed), plain),
+        pc.and_(pc.equal(parsed, 0), pc.match_substring_regex(word, r"^[^e]*[1-9]")),
+    )
+    beyond = array.filter(pc.fill_null(lost, False))
+    if len(beyond):
+        text = beyond[0].as_py().strip(_SPACE)
+        raise UserError(f'"{text}" is out of range for type {format_type(type_)}', "22003")
+    return parsed
+
+
+def _special_float(text: str, type_: SqlType) -> float:
+    if text not in _SPECIAL_FLOATS:
+        raise bad_syntax(type_, text)
+    return float(_SPECIAL_FLOATS[text])
+
+
+def canonical_numeric(text: str, scale: int | None = None) -> str:
+    """The one text of a numeric: no exponent, no needless zeros; rounded half away from zero to `scale`."""
+    word = text.strip(_SPACE).lower()
+    special = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(_SPECIAL_FLOATS.get(word, ""))
+    if special is not None:
+        return special
+    if re.fullmatch(_NUMBER, word, re.ASCII) is None:
+        raise bad_syntax(SqlType("numeric"), text)
+    with localcontext(prec=2000, Emax=999_999, Emin=-999_999) as context:
+        context.traps[InvalidOperation] = True
+        value = Decimal(word)
+        if value.adjusted() >= NUMERIC_INTEGER_DIGITS_MAX and value:
+            raise UserError("value overflows numeric format", "22003")
+        places = max(0, NUMERIC_INTEGER_DIGITS_MAX - 1 - max(value.adjusted(), 0))
+        exponent = value.as_tuple().exponent
+        wanted = min(places, scale if scale is not None else places)
+        if isinstance(exponent, int) and -exponent > wanted:
+            value = value.quantize(Decimal(1).scaleb(-wanted), rounding="ROUND_HALF_UP")
+        plain = format(value, "f")
+    if "." in plain:
+        plain = plain.rstrip("0").rstrip(".")
+    return "0" if plain in ("-0", "") else plain
+
+
+def numeric_from_text(array: pa.Array, type_: SqlType) -> pa.Array:
+    """Exact decimals for a numeric with a scale, canonical text for one without."""
+    word = pc.utf8_trim(array, _SPACE)
+    if type_.scale is None:
+        plain = pc.match_substring_regex(
+            word, r"^(?:0|-?(?:[1-9]\d{0,19}|0\.\d{0,18}[1-9]|[1-9]\d{0,19}\.\d{0,18}[1-9]))$"
+        )
+        return both_ways(
+            word,
+            plain,
+            lambda values: values,
+            lambda values: map_distinct(values, canonical_numeric, pa.string()),
+        )
+    scale = type_.scale
+    target = pa.decimal128(NUMERIC_DIGITS_MAX, scale)
+    digits = max(NUMERIC_DIGITS_MAX - scale, 0)
+    # A repeat count of RE2 may not be zero-width optional, hence the two spellings.
+    fraction = rf"(?:\.\d{{0,{scale}}})?" if scale else r"\.?"
+    plain = (
+        pc.match_substring_regex(word, rf"^[+-]?\d{{1,{digits}}}{fraction}$")
+        if digits
+        else pc.equal(word, "0")
+    )
+
+    def slow(values: pa.Array) -> pa.Array:
+        return map_distinct(values, lambda text: _scaled(text, scale, type_), target)
+
+    return both_ways(word, plain, lambda values: pc.cast(values, target), slow)
+
+
+def _scaled(text: str, scale: int, type_: SqlType) -> Decimal:
+    plain = canonical_numeric(text, scale)
+    if plain in ("NaN", "Infinity", "-Infinity"):
+        raise UserError(f'value "{text}" is out of range for type {format_type(type_)}', "22003")
+    whole = plain.lstrip("-").partition(".")[0].lstrip("0")
+    if len(whole) > NUMERIC_DIGITS_MAX - scale:
+        raise UserError(
+            "numeric field overflow",
+            "22003",
+            detail=f"A field of type {format_type(type_)} holds at most"
+            f" {NUMERIC_DIGITS_MAX - scale} digits before the decimal point.",
+        )
+    return Decimal(plain)
+
+
+def bytes_from_text(array: pa.Array) -> pa.Array:
+    """Hexadecimal and escape format."""
+    plain = pc.match_substring_regex(array, r"^\\x(?:[0-9a-fA-F]{2})*$")
+    return both_ways(
+        array, plain, _bytes_from_hex, lambda values: map_distinct(values, _one_bytea, pa.binary())
+    )
+
+
+def _bytes_from_hex(array: pa.Array) -> pa.Array:
+    digits = pa.concat_arrays([pc.utf8_slice_codeunits(pc.fill_null(array, "\\x"), 2)])
+    offsets = np.frombuffer(digits.buffers()[1], np.int32, len(digits) + 1, digits.offset * 4)
+    data = digits.buffers()[2]
+    content = b"" if data is None else data.to_pybytes()[offsets[0] : offsets[-1]]
+    decoded = pa.py_buffer(bytes.fromhex(content.decode()))
+    shifted = pa.py_buffer(((offsets - offsets[0]) // 2).astype(np.int32))
+    values = pa.Array.from_buffers(pa.binary(), len(array), [None, shifted, decoded])
+    return pc.if_else(array.is_valid(), values, pa.scalar(None, pa.binary()))
+
+
+def _one_bytea(text: str) -> bytes:
+    if text.startswith("\\x"):
+        digits = re.sub(r"\s", "", text[2:])
+        wrong = re.search(r"[^0-9a-fA-F]", digits)
+        if wrong is not None:
+            raise UserError(f'invalid hexadecimal digit: "{wrong.group()}"', "22023")
+        if len(digits) % 2:
+            raise UserError("invalid hexadecimal data: odd number of digits", "22023")
+        return bytes.fromhex(digits)
+    parts = re.findall(rb"\\\\|\\[0-3][0-7]{2}|[^\\]|\\", text.encode())
+    if b"\\" in parts:
+        raise bad_syntax(SqlType("bytea"), text)
+    return b"".join(
+        part if len(part) == 1 else b"\\" if part == b"\\\\" else bytes([int(part[1:], 8)]) for part in parts
+    )
+
+
+INTEGER_KINDS = frozenset(kind for kind, facts in FACTS.items() if facts.category == "N") - {
+    "float4",
+    "float8",
+    "numeric",
+} | {"mz_timestamp"}

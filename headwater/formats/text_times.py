@@ -1,0 +1,454 @@
+"""Dates, times and timestamps as PostgreSQL writes and reads them (DateStyle ISO, MDY; zone UTC).
+
+ISO text is done by Arrow a column at a time; every other spelling that
+PostgreSQL takes (`Jan 5 2020`, `1/5/2020`, `20200105T101500`, `... BC`, zones by
+name) goes through `parse_moment`, once per distinct value.
+
+Infinite dates and the words that mean a moment of now (`today`, `now`) have no
+stored form: they are refused.  Not here: intervals (text_intervals.py).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.core.errors import UserError
+from headwater.formats.columns import both_ways, joined, map_distinct
+
+DAY_US = 86_400_000_000
+_EPOCH_2000_US = 946_684_800_000_000
+_DAY_FIRST = -719_162  # 0001-01-01
+_DAY_LAST = 2_932_896  # 9999-12-31
+_DAY_JULIAN_ZERO = -2_440_588  # 4714-11-24 BC, where PostgreSQL's calendar begins
+_DATE_YEAR_MAX = 5_874_897
+_TIMESTAMP_YEAR_MAX = 294_276
+_YEAR = r"(?:[1-9]\d{3}|0[1-9]\d\d|00[1-9]\d|000[1-9])"
+_DATE = rf"{_YEAR}-\d\d-\d\d"
+_CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?"
+_OFFSET = r"(?:Z|[+-](?:0\d|1[0-4])(?::?[0-5]\d)?)"
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH_NAMES = ("january", "february", "march", "april", "may", "june", "july", "august", "september",
+                "october", "november", "december")  # fmt: skip
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_ABBREVIATIONS = {"utc": 0, "gmt": 0, "z": 0, "zulu": 0, "est": -5, "edt": -4, "cst": -6, "cdt": -5,
+                  "mst": -7, "mdt": -6, "pst": -8, "pdt": -7, "cet": 1, "cest": 2}  # fmt: skip
+_NAMES = {"date": "date", "time": "time", "timestamp": "timestamp", "timestamptz": "timestamp with time zone"}
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What a text said: days since 1970, microseconds of the day, seconds east of UTC."""
+
+    day: int | None
+    clock_us: int | None
+    offset_s: int | None
+
+
+# Calendar
+
+
+def days_from_civil(year: int, month: int, day: int) -> int:
+    """Days since 1970-01-01 in the proleptic Gregorian calendar; year 0 is 1 BC."""
+    year -= month <= 2
+    era = year // 400
+    of_era = year - era * 400
+    of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
+    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
+
+
+def civil_from_days(days: int) -> tuple[int, int, int]:
+    """The reverse: (year, month, day)."""
+    days += 719_468
+    era = days // 146_097
+    of_era = days - era * 146_097
+    year_of_era = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    shifted = (5 * of_year + 2) // 153
+    month = shifted + (3 if shifted < 10 else -9)
+    return year_of_era + era * 400 + (month <= 2), month, of_year - (153 * shifted + 2) // 5 + 1
+
+
+def _month_days(year: int, month: int) -> int:
+    if month == 2:
+        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
+    return 30 if month in (4, 6, 9, 11) else 31
+
+
+# Values to text
+
+
+def date_to_text(array: pa.Array) -> pa.Array:
+    """ISO dates."""
+    days = array.cast(pa.int32())
+    plain = pc.and_(pc.greater_equal(days, _DAY_FIRST), pc.less_equal(days, _DAY_LAST))
+    return both_ways(
+        days,
+        plain,
+        lambda values: pc.cast(values.cast(pa.date32()), pa.string()),
+        lambda values: map_distinct(values, lambda day: _date_text(int(day)), pa.string()),
+    )
+
+
+def _date_text(day: int, clock: str = "") -> str:
+    year, month, of_month = civil_from_days(day)
+    era = "" if year > 0 else " BC"
+    return f"{year if year > 0 else 1 - year:04d}-{month:02d}-{of_month:02d}{clock}{era}"
+
+
+def time_to_text(array: pa.Array) -> pa.Array:
+    """Times of day."""
+    plain = pc.less(array, DAY_US)
+    return both_ways(
+        array,
+        plain,
+        lambda values: _trimmed(pc.cast(values.cast(pa.time64("us")), pa.string())),
+        lambda values: map_distinct(values, lambda us: clock_text(int(us)), pa.string()),
+    )
+
+
+def clock_text(clock_us: int) -> str:
+    """`04:05:06.789` of a count of microseconds that is not negative; hours may pass 24."""
+    seconds, us = divmod(clock_us, 1_000_000)
+    minutes, second = divmod(seconds, 60)
+    hour, minute = divmod(minutes, 60)
+    fraction = f".{us:06d}".rstrip("0") if us else ""
+    return f"{hour:02d}:{minute:02d}:{second:02d}{fraction}"
+
+
+def timestamp_to_text(array: pa.Array) -> pa.Array:
+    """Both kinds; the one with a zone is shown in UTC with `+00`."""
+    zone = "+00" if array.type.tz is not None else ""
+    moments = array.cast(pa.int64())
+    plain = pc.and_(
+        pc.greater_equal(moments, _DAY_FIRST * DAY_US), pc.less(moments, (_DAY_LAST + 1) * DAY_US)
+    )
+
+    def fast(values: pa.Array) -> pa.Array:
+        text = _trimmed(pc.cast(values.cast(pa.timestamp("us")), pa.string()))
+        return joined("", text, zone) if zone else text
+
+    def slow(us: str) -> str:
+        day, clock_us = divmod(int(us), DAY_US)
+        return _date_text(day, f" {clock_text(clock_us)}{zone}")
+
+    return both_ways(moments, plain, fast, lambda values: map_distinct(values, slow, pa.string()))
+
+
+def _trimmed(text: pa.Array) -> pa.Array:
+    # Arrow always prints six digits after the point, so trimming zeros stops there.
+    return pc.utf8_rtrim(pc.utf8_rtrim(text, "0"), ".")
+
+
+# Text to values
+
+
+def date_from_text(array: pa.Array) -> pa.Array:
+    """Dates as days."""
+
+    def slow(values: pa.Array) -> pa.Array:
+        return map_distinct(values, _one_date, pa.int32())
+
+    def fast(values: pa.Array) -> pa.Array:
+        try:
+            return pc.cast(values, pa.date32()).cast(pa.int32())
+        except pa.ArrowInvalid:
+            return slow(values)
+
+    return both_ways(array, pc.match_substring_regex(array, rf"^{_DATE}$"), fast, slow).cast(pa.date32())
+
+
+def time_from_text(array: pa.Array, precision: int | None = None) -> pa.Array:
+    """Times of day as microseconds; a zone is ignored."""
+    plain = pc.match_substring_regex(array, rf"^{_CLOCK}$")
+    parsed = both_ways(
+        array,
+        plain,
+        # Arrow reads no times of day, but moments of the first day, which are the same number.
+        lambda values: pc.cast(joined("", "1970-01-01 ", values), pa.timestamp("us")).cast(pa.int64()),
+        lambda values: map_distinct(values, _one_time, pa.int64()),
+    )
+    return _rounded(parsed, precision, 0)
+
+
+def timestamp_from_text(array: pa.Array, precision: int | None = None) -> pa.Array:
+    """Without a zone: one that is written is ignored, as PostgreSQL does."""
+
+    def slow(values: pa.Array) -> pa.Array:
+        return map_distinct(values, lambda text: _one_timestamp(text, "timestamp"), pa.int64())
+
+    def fast(values: pa.Array) -> pa.Array:
+        try:
+            return pc.cast(values, pa.timestamp("us")).cast(pa.int64())
+        except pa.ArrowInvalid:
+            return slow(values)
+
+    plain = pc.match_substring_regex(array, rf"^{_DATE}(?:[ T]{_CLOCK})?$")
+    parsed = both_ways(array, plain, fast, slow)
+    return _rounded(parsed, precision, _EPOCH_2000_US).cast(pa.timestamp("us"))
+
+
+def timestamptz_from_text(array: pa.Array, precision: int | None = None) -> pa.Array:
+    """With a zone; none written means UTC."""
+
+    def slow(values: pa.Array) -> pa.Array:
+        return map_distinct(values, lambda text: _one_timestamp(text, "timestamptz"), pa.int64())
+
+    def fast(values: pa.Array) -> pa.Array:
+        zoned = pc.match_substring_regex(values, rf"{_OFFSET}$")
+        zoned = pc.and_(zoned, pc.match_substring(values, ":"))
+        try:
+            return both_ways(
+                values,
+                zoned,
+                lambda some: pc.cast(some, pa.timestamp("us", tz="UTC")).cast(pa.int64()),
+                lambda some: pc.cast(some, pa.timestamp("us")).cast(pa.int64()),
+            )
+        except pa.ArrowInvalid:
+            return slow(values)
+
+    plain = pc.match_substring_regex(array, rf"^{_DATE}(?:[ T]{_CLOCK}{_OFFSET}?)?$")
+    parsed = both_ways(array, plain, fast, slow)
+    return _rounded(parsed, precision, _EPOCH_2000_US).cast(pa.timestamp("us", tz="UTC"))
+
+
+def _rounded(moments: pa.Array, precision: int | None, zero: int) -> pa.Array:
+    """Rounded to `precision` digits of a second, half away from `zero`."""
+    if precision is None or precision >= 6:
+        return moments
+    step = 10 ** (6 - precision)
+    since = pc.subtract(moments, zero)
+    size = pc.multiply(pc.divide(pc.add(pc.abs(since), step // 2), step), step)
+    return pc.add(pc.multiply(size, pc.sign(since)), zero)
+
+
+def _one_date(text: str) -> int:
+    moment = parse_moment(text, "date")
+    if moment.day is None:
+        raise _bad(text, "date")
+    return moment.day
+
+
+def _one_time(text: str) -> int:
+    moment = parse_moment(text, "time")
+    if moment.clock_us is None:
+        raise _bad(text, "time")
+    return moment.clock_us
+
+
+def _one_timestamp(text: str, kind: str) -> int:
+    moment = parse_moment(text, kind)
+    if moment.day is None:
+        raise _bad(text, kind)
+    us = moment.day * DAY_US + (moment.clock_us or 0)
+    return us - (moment.offset_s or 0) * 1_000_000 if kind == "timestamptz" else us
+
+
+def _bad(text: str, kind: str) -> UserError:
+    return UserError(f'invalid input syntax for type {_NAMES[kind]}: "{text}"', "22007")
+
+
+def _beyond(text: str) -> UserError:
+    return UserError(f'date/time field value out of range: "{text}"', "22008")
+
+
+_TOKEN = re.compile(
+    r"""
+      (?P<clock>\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d*)?)?)
+    | (?P<iso>\d{4,7}[-/.]\d{1,2}[-/.]\d{1,2}(?![\d:]))
+    | (?P<named>\d{1,4}-[a-z]{3,9}-\d{1,6}|[a-z]{3,9}-\d{1,2}-\d{1,6})
+    | (?P<american>\d{1,2}[-/.]\d{1,2}[-/.]\d{1,6})
+    | (?P<packed>\d{8}(?!\d)) (?:t(?P<packed_clock>\d{6}(?:\.\d*)?|\d{4})(?!\d))?
+    | t?(?P<whole_clock>\d{6}(?:\.\d+)?|(?<=t)\d{4})(?![\d:])
+    | (?P<offset>[+-]\d{1,2}(?::?\d{2})?(?::\d{2})?)
+    | (?P<number>\d{1,6})
+    | (?P<zone>[a-z]+(?:_[a-z]+)*/[a-z_/]+)
+    | (?P<word>[a-z]+)
+    | (?P<space>[\s,]+|\.(?=\s|$))
+    """,
+    re.VERBOSE | re.ASCII,
+)
+
+
+@dataclass(slots=True)
+class _Parts:
+    """The fields found so far."""
+
+    year: int | None = None
+    month: int | None = None
+    day: int | None = None
+    clock_us: int | None = None
+    offset_s: int | None = None
+    zone: str | None = None
+    before_christ: bool = False
+    half: str | None = None
+    epoch: bool = False
+
+
+def parse_moment(text: str, kind: str) -> Moment:
+    """Any of PostgreSQL's spellings of a date, a time, or both."""
+    lowered = text.strip(" \t\n\r\v\f").lower()
+    parts = _Parts()
+    numbers: list[str] = []
+    place = 0
+    while place < len(lowered):
+        match = _TOKEN.match(lowered, place)
+        if match is None or match.end() == place:
+            raise _bad(text, kind)
+        place = match.end()
+        _take(match, parts, numbers, text, kind)
+    _take_numbers(numbers, parts, text, kind)
+    return _moment(parts, text, kind)
+
+
+def _take(match: re.Match[str], parts: _Parts, numbers: list[str], text: str, kind: str) -> None:
+    word = match.group()
+    match match.lastgroup:
+        case "clock":
+            parts.clock_us = _clock(word, text)
+        case "iso":
+            parts.year, parts.month, parts.day = (int(n) for n in re.split(r"[-/.]", word))
+        case "american":
+            month, day, year = re.split(r"[-/.]", word)
+            parts.year, parts.month, parts.day = _full_year(year), int(month), int(day)
+        case "named":
+            first, name, last = word.split("-")
+            if name.isdigit():
+                first, name = name, first
+            parts.month = _month(name, text, kind)
+            day, year = (last, first) if len(first) > 2 else (first, last)
+            parts.day, parts.year = int(day), _full_year(year)
+        case "packed" | "packed_clock":
+            date, _, clock = word.partition("t")
+            parts.year, parts.month, parts.day = int(date[:4]), int(date[4:6]), int(date[6:8])
+            if clock:
+                parts.clock_us = _packed_clock(clock, text)
+        case "offset":
+            parts.offset_s = _offset(word, text)
+        case "number":
+            numbers.append(word)
+        case "whole_clock":
+            parts.clock_us = _packed_clock(word.removeprefix("t"), text)
+        case "zone":
+            parts.zone = word
+        case "word":
+            _take_word(word, parts, text, kind)
+
+
+def _take_word(word: str, parts: _Parts, text: str, kind: str) -> None:
+    if word in ("bc", "ad"):
+        parts.before_christ = word == "bc"
+    elif word in ("am", "pm"):
+        parts.half = word
+    elif word[:3] in _MONTHS and (word in _MONTHS or word in _MONTH_NAMES or word == "sept"):
+        parts.month = _MONTHS.index(word[:3]) + 1
+    elif word[:3] in _WEEKDAYS or (word == "t" and (parts.year is not None or kind == "time")):
+        return
+    elif word in _ABBREVIATIONS:
+        parts.offset_s = _ABBREVIATIONS[word] * 3600
+    elif word == "epoch":
+        parts.epoch = True
+    elif word == "allballs":
+        parts.clock_us = 0
+    else:
+        raise _bad(text, kind)
+
+
+def _month(name: str, text: str, kind: str) -> int:
+    if name[:3] not in _MONTHS:
+        raise _bad(text, kind)
+    return _MONTHS.index(name[:3]) + 1
+
+
+def _full_year(digits: str) -> int:
+    year = int(digits)
+    return year if len(digits) > 2 else year + (2000 if year < 70 else 1900)
+
+
+def _take_numbers(numbers: list[str], parts: _Parts, text: str, kind: str) -> None:
+    """The loose numbers of `Jan 5 2020`, `5 January 2020`, `2020 Jan 5`."""
+    if not numbers:
+        return
+    if kind == "time" and len(numbers) == 1 and len(numbers[0]) == 4:
+        parts.clock_us = _packed_clock(numbers[0], text)
+        return
+    if parts.month is None or parts.day is not None or len(numbers) != 2:
+        raise _bad(text, kind)
+    first, second = numbers
+    day, year = (second, first) if len(first) > 2 else (first, second)
+    parts.day, parts.year = int(day), int(year) if parts.before_christ else _full_year(year)
+
+
+def _clock(word: str, text: str) -> int:
+    hour, minute, second = (*word.split(":"), "0")[:3]
+    whole, _, fraction = second.partition(".")
+    us = round(float(f"0.{fraction or '0'}") * 1_000_000)
+    if int(minute) > 59 or int(whole) > 60 or int(hour) > 24:
+        raise _beyond(text)
+    total = (int(hour) * 3600 + int(minute) * 60 + int(whole)) * 1_000_000 + us
+    if total > DAY_US:
+        raise _beyond(text)
+    return total
+
+
+def _packed_clock(digits: str, text: str) -> int:
+    seconds = f":{digits[4:]}" if len(digits) > 4 else ""
+    return _clock(f"{digits[:2]}:{digits[2:4]}{seconds}", text)
+
+
+def _offset(word: str, text: str) -> int:
+    digits = word[1:].replace(":", "")
+    if len(digits) in (1, 3):
+        digits = f"0{digits}"
+    hours, minutes, seconds = int(digits[:2]), int(digits[2:4] or 0), int(digits[4:6] or 0)
+    if hours > 15 or minutes > 59 or seconds > 59:
+        raise UserError(f'time zone displacement out of range: "{text}"', "22009")
+    size = hours * 3600 + minutes * 60 + seconds
+    return -size if word[0] == "-" else size
+
+
+def _moment(parts: _Parts, text: str, kind: str) -> Moment:
+    if parts.epoch:
+        return Moment(0, 0, 0)
+    clock_us = parts.clock_us
+    if parts.half is not None:
+        if clock_us is None or not 0 < clock_us // 3_600_000_000 <= 12:
+            raise _beyond(text)
+        clock_us = clock_us % (DAY_US // 2) + (DAY_US // 2 if parts.half == "pm" else 0)
+    if parts.year is None:
+        if kind != "time" or clock_us is None or parts.month is not None:
+            raise _bad(text, kind)
+        return Moment(None, clock_us, parts.offset_s)
+    if parts.month is None or parts.day is None:
+        raise _bad(text, kind)
+    if parts.year == 0:
+        raise _beyond(text)
+    year = 1 - parts.year if parts.before_christ else parts.year
+    if not 1 <= parts.month <= 12 or not 1 <= parts.day <= _month_days(year, parts.month):
+        raise _beyond(text)
+    day = days_from_civil(year, parts.month, parts.day)
+    last = _DATE_YEAR_MAX if kind == "date" else _TIMESTAMP_YEAR_MAX
+    if day < _DAY_JULIAN_ZERO or year > last:
+        raise UserError(f'{_NAMES[kind]} out of range: "{text}"', "22008")
+    offset_s = parts.offset_s
+    if parts.zone is not None:
+        offset_s = _zone_offset(parts.zone, day, clock_us or 0)
+    return Moment(day, clock_us, offset_s)
+
+
+def _zone_offset(zone: str, day: int, clock_us: int) -> int:
+    name = "/".join("_".join(part.capitalize() for part in piece.split("_")) for piece in zone.split("/"))
+    try:
+        info = ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise UserError(f'time zone "{zone}" not recognized', "22023") from None
+    # zoneinfo knows the years 1 to 9999; outside them the nearest year's rules hold.
+    within = min(max(day, _DAY_FIRST + 2), _DAY_LAST - 2)
+    local = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=within, microseconds=clock_us)
+    offset = local.replace(tzinfo=info).utcoffset()
+    return 0 if offset is None else int(offset.total_seconds())

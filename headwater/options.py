@@ -1,0 +1,122 @@
+"""Options: what a process is told when it starts, as values.
+
+The command line (cli.py) makes them, the two processes (server.py and
+cluster/server.py) take them.  Nothing in here reads the environment or a file.
+
+    Address       127.0.0.1:6875      a TCP socket; port 0 is any free one
+    UnixAddress   unix:/run/hw.sock   a socket in the file system
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from headwater.core.errors import UserError
+from headwater.core.limits import TICK_INTERVAL_MS_DEFAULT
+
+LogLevel = Literal["debug", "info", "warn", "error"]
+LogFormat = Literal["auto", "console", "keyvalue", "json"]
+
+PORT_MAX = 65_535
+UNIX_PREFIX = "unix:"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A TCP address."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class UnixAddress:
+    """A Unix socket's path."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return f"{UNIX_PREFIX}{self.path}"
+
+
+SQL_ADDRESS = Address("127.0.0.1", 6875)
+HTTP_ADDRESS = Address("127.0.0.1", 6876)
+INTERNAL_SQL_ADDRESS = Address("127.0.0.1", 6877)
+SPARK_MASTER = "local[*]"
+CLUSTER_NAME = "quickstart"
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """How a process writes its diagnostics."""
+
+    level: LogLevel = "info"
+    format: LogFormat = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class SparkOptions:
+    """Which Spark a cluster runs on; `conf` overrides our own settings."""
+
+    master: str = SPARK_MASTER
+    conf: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """`headwater server`: the environment and its default cluster."""
+
+    data_dir: Path
+    sql_address: Address = SQL_ADDRESS
+    internal_sql_address: Address = INTERNAL_SQL_ADDRESS
+    http_address: Address = HTTP_ADDRESS
+    spark: SparkOptions = field(default_factory=SparkOptions)
+    log: LogOptions = field(default_factory=LogOptions)
+    timestamp_interval_ms: int = TICK_INTERVAL_MS_DEFAULT
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """`headwater cluster`: one Spark driver that an environment commands."""
+
+    data_dir: Path
+    listen: Address | UnixAddress
+    name: str = CLUSTER_NAME
+    spark: SparkOptions = field(default_factory=SparkOptions)
+    log: LogOptions = field(default_factory=LogOptions)
+
+
+def parse_address(text: str) -> Address:
+    """`host:port`, with an IPv6 host in brackets."""
+    host, colon, port = text.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    host = host[1:-1] if bracketed else host
+    if not colon or not host or (":" in host and not bracketed):
+        raise UserError(f'address "{text}" is not of the form host:port', "22023")
+    if not port.isascii() or not port.isdigit() or int(port) > PORT_MAX:
+        raise UserError(f'port "{port}" of address "{text}" is not a number up to {PORT_MAX}', "22023")
+    return Address(host, int(port))
+
+
+def parse_listen_address(text: str) -> Address | UnixAddress:
+    """`unix:PATH` or `host:port`."""
+    if not text.startswith(UNIX_PREFIX):
+        return parse_address(text)
+    path = text.removeprefix(UNIX_PREFIX)
+    if not path:
+        raise UserError(f'address "{text}" has no path after "{UNIX_PREFIX}"', "22023")
+    return UnixAddress(Path(path))
+
+
+def parse_setting(text: str) -> tuple[str, str]:
+    """`key=value`; the value may contain further equals signs."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise UserError(f'setting "{text}" is not of the form key=value', "22023")
+    return key.strip(), value

@@ -1,0 +1,15 @@
+"""Durable data: the ledger, change files, states.
+
+    upstream --tick--> change files --ledger: binding + files, ONE transaction--> readable
+                            |
+                            +--fold--> state files --Delta version, then ledger--> shorter tail
+
+    ledger     what exists: bindings, change files, states, snapshots (SQLite)
+    files      Parquet files: written, made durable, described
+    combine    state + tail = rows: the one definition, as DuckDB SQL
+    state      the same rows as a Delta table, for any Delta reader
+    layout     where things lie under the data directory
+    retention  what may be forgotten, and the sweeper of files nobody names
+
+What the ledger does not name does not exist, whoever wrote it.
+"""

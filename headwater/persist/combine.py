@@ -1,0 +1,122 @@
+"""State + tail = rows: the one definition, as DuckDB SQL.
+
+Both the reads in the environment and the folds on the cluster use this text, so
+a fold cannot mean something else than a read.  (`cluster/read.py` spells the same
+for Spark; the tests hold the two against each other.)
+
+    appended   all rows of all files
+    keyed      the last change per key, by (_position, _sequence), over state rows
+               whose key the tail does not mention
+    counted    the net count of each row in the tail, added to or taken from the state
+
+Not here: which files (persist/ledger.py), what a query does with the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from headwater.core.change import DELETE, INSERT, OP, POSITION, SEQUENCE, FileEntry, ReadPlan
+from headwater.core.types import SqlType, stored
+
+
+def quote(name: str) -> str:
+    """An identifier, quoted for DuckDB and Spark's ANSI mode alike."""
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
+
+
+def duckdb_type(type_: SqlType) -> str:
+    """DuckDB's name for a stored form."""
+    if type_.kind == "int2vector":
+        return "SMALLINT[]"
+    if type_.element is not None:
+        inner = duckdb_type(type_.element)
+        return f"MAP(VARCHAR, {inner})" if type_.kind == "map" else f"{inner}[]"
+    if type_.kind == "record":
+        return "STRUCT(" + ", ".join(f"{quote(n)} {duckdb_type(t)}" for n, t in type_.fields) + ")"
+    name = stored(type_)
+    return _DUCKDB.get(name) or name.upper()
+
+
+_DUCKDB = {
+    "bool": "BOOLEAN",
+    "int16": "SMALLINT",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "string": "VARCHAR",
+    "binary": "BLOB",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+    "timestamptz": "TIMESTAMPTZ",
+    "interval": "STRUCT(months INTEGER, days INTEGER, microseconds BIGINT)",
+}
+
+
+def scan_files(data_dir: Path, files: Sequence[FileEntry]) -> str:
+    """A table expression over these files; all have the same schema."""
+    paths = ", ".join("'" + str(data_dir / file.path).replace("'", "''") + "'" for file in files)
+    return f"read_parquet([{paths}], union_by_name = false)"
+
+
+def relation_sql(plan: ReadPlan, data_dir: Path) -> str:
+    """A parenthesised query whose rows are the collection at the plan's timestamp."""
+    columns = [quote(column.name) for column in plan.relation.columns]
+    state, tail = plan.state, tuple(file for file in plan.tail if file.rows)
+    if not state and not tail:
+        typed = (
+            f"CAST(NULL AS {duckdb_type(column.type)}) AS {quote(column.name)}"
+            for column in plan.relation.columns
+        )
+        return f"(SELECT {', '.join(typed)} WHERE false)"
+    listed = ", ".join(columns)
+    if not tail:
+        return f"(SELECT {listed} FROM {scan_files(data_dir, state)})"
+    tail_scan = scan_files(data_dir, tail)
+    deleting = any(file.deletes for file in tail)
+    if plan.discipline == "appended" or (plan.discipline == "counted" and not deleting):
+        parts = [f"SELECT {listed} FROM {scan_files(data_dir, part)}" for part in (state, tail) if part]
+        return f"({' UNION ALL '.join(parts)})"
+    state_scan = scan_files(data_dir, state) if state else None
+    if plan.discipline == "keyed":
+        keys = [quote(name) for name in plan.relation.key_names()]
+        return _keyed(columns, keys, state_scan, tail_scan)
+    return _counted(columns, state_scan, tail_scan)
+
+
+def _keyed(columns: list[str], keys: list[str], state: str | None, tail: str) -> str:
+    listed, key = ", ".join(columns), ", ".join(keys)
+    last = (
+        f"SELECT {listed}, {OP} FROM {tail} QUALIFY row_number() OVER"
+        f" (PARTITION BY {key} ORDER BY {POSITION} DESC, {SEQUENCE} DESC) = 1"
+    )
+    kept = f"SELECT {listed} FROM {state} ANTI JOIN tail USING ({key}) UNION ALL " if state else ""
+    return f"(WITH tail AS MATERIALIZED ({last}) {kept}SELECT {listed} FROM tail WHERE {OP} = '{INSERT}')"
+
+
+def _counted(columns: list[str], state: str | None, tail: str) -> str:
+    """Only state rows that lose copies are counted; the rest pass through untouched."""
+    listed = ", ".join(columns)
+    net = (
+        f"SELECT {listed}, sum(CASE WHEN {OP} = '{DELETE}' THEN -1 ELSE 1 END)::BIGINT AS _net"
+        f" FROM {tail} GROUP BY ALL HAVING _net <> 0"
+    )
+    gained = f"SELECT {listed}, _net AS _n FROM net WHERE _net > 0"
+    if not state:
+        return (
+            f"(WITH net AS MATERIALIZED ({net}) SELECT {listed} FROM (SELECT {listed},"
+            f" unnest(range(_n)) FROM ({gained})))"
+        )
+    same = " AND ".join(f"s.{column} IS NOT DISTINCT FROM l.{column}" for column in columns)
+    qualified = ", ".join(f"s.{column}" for column in columns)
+    return (
+        f"(WITH net AS MATERIALIZED ({net}), lost AS (SELECT * FROM net WHERE _net < 0),"
+        f" touched AS (SELECT {qualified}, count(*) + any_value(l._net) AS _n"
+        f" FROM {state} s JOIN lost l ON {same} GROUP BY {qualified})"
+        f" SELECT {qualified} FROM {state} s ANTI JOIN lost l ON {same}"
+        f" UNION ALL SELECT {listed} FROM (SELECT {listed}, unnest(range(_n)) FROM"
+        f" (SELECT * FROM touched WHERE _n > 0 UNION ALL {gained})))"
+    )

@@ -1,0 +1,66 @@
+"""Parquet files: written whole, made durable, described for the ledger.
+
+A file is complete and on disk before its description is handed out, so a
+committed ledger row never names a file that a power cut could take away.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from headwater.core.change import INSERT, OP, FileEntry
+from headwater.core.errors import TransientError
+
+_ROW_GROUP_ROWS = 122_880
+
+
+def write_file(data_dir: Path, path: str, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> FileEntry:
+    """Write batches to `data_dir/path`, flush it to disk, describe it."""
+    target = data_dir / path
+    rows = deletes = 0
+    counts_deletes = OP in schema.names
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            target.open("wb") as sink,
+            pq.ParquetWriter(sink, schema, compression="snappy", version="2.6") as writer,
+        ):
+            for batch in batches:
+                if batch.num_rows == 0:
+                    continue
+                writer.write_table(pa.Table.from_batches([batch], schema), row_group_size=_ROW_GROUP_ROWS)
+                rows += batch.num_rows
+                if counts_deletes:
+                    deletes += pc.sum(pc.not_equal(batch.column(OP), INSERT)).as_py()
+        flush(target)
+        size = target.stat().st_size
+    except OSError as error:
+        target.unlink(missing_ok=True)
+        raise TransientError(
+            f'could not write "{target}": {error.strerror}',
+            hint="Free space or make the data directory writable; the tick is tried again.",
+        ) from error
+    return FileEntry(path, rows, size, deletes)
+
+
+def flush(target: Path) -> None:
+    """Force a file and its directory entry to disk."""
+    for name, flags in ((target, os.O_RDONLY), (target.parent, os.O_RDONLY | os.O_DIRECTORY)):
+        descriptor = os.open(name, flags)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def describe_file(data_dir: Path, path: str) -> FileEntry:
+    """Describe a state file that another writer (an engine) has left at `path`."""
+    target = data_dir / path
+    flush(target)
+    return FileEntry(path, pq.read_metadata(target).num_rows, target.stat().st_size)

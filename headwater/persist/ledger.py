@@ -1,0 +1,525 @@
+"""The ledger: what exists.  Bindings, change files, states, snapshots, in SQLite.
+
+Every durable step of the engine is one transaction in here:
+
+    open_writer      a new epoch for a writer; an older one is refused from now on
+    append           a tick: one binding and the change files of every table, compare-and-append
+    join             a table joins its source's reader: where its snapshot stands
+    add_chunk        a finished chunk of a snapshot
+    hydrate          all chunks are there: the first state; the table may be read
+    put_state        a fold: a later state over a shorter tail
+    poison           a definite error: reads at or after its timestamp fail
+    forget           history before a table's `since`
+    drop             a table or source and everything of it
+
+A writer is a source, or `TABLES` for all plain tables together.  Its (epoch,
+ts) is compared on every append: two writers cannot interleave, and a process
+that was thought dead cannot write once another has opened the same writer.
+
+All SQL text about data is in this module.  The catalog (objects) lives in the
+same file but in other tables; see catalog/store.py.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headwater.core.change import Discipline, FileEntry, ReadPlan
+from headwater.core.errors import InvariantViolation, TransientError
+from headwater.core.relation import Relation
+from headwater.observe.failpoints import failpoint
+
+TABLES = "tables"
+"""The writer of all plain tables."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS ledger_writer (
+    writer_id TEXT PRIMARY KEY, epoch INTEGER NOT NULL, ts INTEGER NOT NULL, frontier TEXT NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS ledger_binding (
+    writer_id TEXT NOT NULL, ts INTEGER NOT NULL, frontier TEXT NOT NULL, PRIMARY KEY (writer_id, ts)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS ledger_collection (
+    collection_id TEXT PRIMARY KEY, writer_id TEXT NOT NULL, discipline TEXT NOT NULL, relation TEXT NOT NULL,
+    since INTEGER NOT NULL, joined_ts INTEGER NOT NULL, joined_frontier TEXT NOT NULL,
+    batch TEXT NOT NULL, hydrated INTEGER NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS ledger_change_file (
+    collection_id TEXT NOT NULL, ts INTEGER NOT NULL, path TEXT NOT NULL,
+    rows INTEGER NOT NULL, bytes INTEGER NOT NULL, deletes INTEGER NOT NULL,
+    PRIMARY KEY (collection_id, ts, path)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS ledger_state (
+    collection_id TEXT NOT NULL, as_of INTEGER NOT NULL, delta_version INTEGER NOT NULL,
+    PRIMARY KEY (collection_id, as_of)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS ledger_state_file (
+    collection_id TEXT NOT NULL, as_of INTEGER NOT NULL, path TEXT NOT NULL,
+    rows INTEGER NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (collection_id, as_of, path)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS ledger_chunk (
+    collection_id TEXT NOT NULL, chunk INTEGER NOT NULL, path TEXT NOT NULL,
+    rows INTEGER NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (collection_id, chunk)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS ledger_error (
+    collection_id TEXT NOT NULL, ts INTEGER NOT NULL, position TEXT NOT NULL, message TEXT NOT NULL,
+    PRIMARY KEY (collection_id, ts)
+) STRICT, WITHOUT ROWID;
+"""
+
+_BUSY_TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class WriterState:
+    """Where a writer stands: its epoch, the newest binding's timestamp (0: none) and frontier."""
+
+    epoch: int
+    ts: int
+    frontier: Any
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionState:
+    """What the ledger knows of a collection, without its files."""
+
+    collection_id: str
+    writer_id: str
+    discipline: Discipline
+    relation: Relation
+    since: int
+    joined_ts: int
+    joined_frontier: Any
+    batch: str
+    hydrated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TailSize:
+    """How long a collection's tail is, against its newest state."""
+
+    collection_id: str
+    files: int
+    bytes: int
+    rows: int
+    last_ts: int
+    state_as_of: int
+    state_rows: int
+
+
+class LedgerConflict(InvariantViolation):
+    """Another process writes what this one thought was its own."""
+
+
+class Ledger:
+    """One connection, one lock: calls are short and come from several threads."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        try:
+            self._db = sqlite3.connect(
+                path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+            )
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")
+            self._db.executescript(_SCHEMA)
+        except sqlite3.DatabaseError as error:
+            raise TransientError(
+                f'could not open the metadata database "{path}": {error}',
+                hint="Restore this file from a backup, or start with an empty data directory.",
+            ) from error
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self._db.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._db
+                    failpoint("ledger.before_commit")
+                    self._db.execute("COMMIT")
+                except BaseException:
+                    self._db.execute("ROLLBACK")
+                    raise
+            except sqlite3.DatabaseError as error:
+                raise TransientError(
+                    f'could not write the metadata database "{self.path}": {error}',
+                    hint="Check the disk's free space and the file's permissions.",
+                ) from error
+        failpoint("ledger.after_commit")
+
+    def _rows(self, sql: str, *arguments: object) -> list[tuple[Any, ...]]:
+        with self._lock:
+            try:
+                return self._db.execute(sql, arguments).fetchall()
+            except sqlite3.DatabaseError as error:
+                raise TransientError(f'could not read the metadata database "{self.path}": {error}') from error
+
+    # Writers
+
+    def open_writer(self, writer_id: str, start: object) -> WriterState:
+        """Become the one writer; whoever was it before can no longer append."""
+        with self._transaction() as db:
+            db.execute(
+                "INSERT INTO ledger_writer VALUES (?, 1, 0, ?)"
+                " ON CONFLICT (writer_id) DO UPDATE SET epoch = epoch + 1",
+                (writer_id, json.dumps(start)),
+            )
+            row = db.execute(
+                "SELECT epoch, ts, frontier FROM ledger_writer WHERE writer_id = ?", (writer_id,)
+            ).fetchone()
+        return WriterState(row[0], row[1], json.loads(row[2]))
+
+    def append(
+        self,
+        writer_id: str,
+        expected: WriterState,
+        ts: int,
+        frontier: object,
+        files: Mapping[str, Sequence[FileEntry]],
+    ) -> WriterState:
+        """One tick: the binding and every table's change files, or nothing.
+
+        `expected` is where the caller believes the writer stands.
+        """
+        if ts <= expected.ts:
+            raise InvariantViolation(f"binding of {writer_id} at {ts} follows one at {expected.ts}")
+        text = json.dumps(frontier)
+        with self._transaction() as db:
+            moved = db.execute(
+                "UPDATE ledger_writer SET ts = ?, frontier = ? WHERE writer_id = ? AND epoch = ? AND ts = ?",
+                (ts, text, writer_id, expected.epoch, expected.ts),
+            ).rowcount
+            if moved != 1:
+                raise LedgerConflict(
+                    f"another process writes {writer_id}: epoch {expected.epoch} at {expected.ts} is not current"
+                )
+            if writer_id != TABLES:
+                db.execute("INSERT INTO ledger_binding VALUES (?, ?, ?)", (writer_id, ts, text))
+            db.executemany(
+                "INSERT INTO ledger_change_file VALUES (?, ?, ?, ?, ?, ?)",
+                [
+                    (collection_id, ts, file.path, file.rows, file.bytes, file.deletes)
+                    for collection_id, entries in files.items()
+                    for file in entries
+                ],
+            )
+        return WriterState(expected.epoch, ts, frontier)
+
+    def writer(self, writer_id: str) -> WriterState | None:
+        """Where a writer stands, without becoming it."""
+        rows = self._rows("SELECT epoch, ts, frontier FROM ledger_writer WHERE writer_id = ?", writer_id)
+        return WriterState(rows[0][0], rows[0][1], json.loads(rows[0][2])) if rows else None
+
+    def writers(self) -> dict[str, WriterState]:
+        """Every writer by id."""
+        rows = self._rows("SELECT writer_id, epoch, ts, frontier FROM ledger_writer")
+        return {row[0]: WriterState(row[1], row[2], json.loads(row[3])) for row in rows}
+
+    def binding_at(self, writer_id: str, ts: int) -> tuple[int, Any] | None:
+        """The newest binding at or before `ts`, as (ts, frontier)."""
+        rows = self._rows(
+            "SELECT ts, frontier FROM ledger_binding WHERE writer_id = ? AND ts <= ? ORDER BY ts DESC LIMIT 1",
+            writer_id,
+            ts,
+        )
+        return (rows[0][0], json.loads(rows[0][1])) if rows else None
+
+    def bindings(self, writer_id: str, after: int = 0, until: int | None = None) -> list[tuple[int, Any]]:
+        """Bindings in (after, until], oldest first."""
+        rows = self._rows(
+            "SELECT ts, frontier FROM ledger_binding WHERE writer_id = ? AND ts > ? AND ts <= ? ORDER BY ts",
+            writer_id,
+            after,
+            2**62 if until is None else until,
+        )
+        return [(ts, json.loads(frontier)) for ts, frontier in rows]
+
+    # Collections
+
+    def join(
+        self,
+        collections: Iterable[tuple[str, Discipline, Relation, str]],
+        writer_id: str,
+        ts: int,
+        frontier: object,
+        hydrated: bool,
+    ) -> None:
+        """Tables begin here: at `ts` their writer stood at `frontier`, where snapshots are taken.
+
+        A table that is there already stays as it is.  Plain tables are born hydrated, with an
+        empty state at `ts`.
+        """
+        with self._transaction() as db:
+            for collection_id, discipline, relation, batch in collections:
+                made = db.execute(
+                    "INSERT INTO ledger_collection VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                    " ON CONFLICT (collection_id) DO NOTHING",
+                    (
+                        collection_id,
+                        writer_id,
+                        discipline,
+                        json.dumps(relation.to_json()),
+                        ts,
+                        ts,
+                        json.dumps(frontier),
+                        batch,
+                        int(hydrated),
+                    ),
+                ).rowcount
+                if made and hydrated:
+                    db.execute("INSERT INTO ledger_state VALUES (?, ?, -1)", (collection_id, ts))
+
+    def collections(self, writer_id: str | None = None) -> dict[str, CollectionState]:
+        """All collections, or those of one writer, by id."""
+        rows = self._rows(
+            "SELECT collection_id, writer_id, discipline, relation, since, joined_ts, joined_frontier, batch,"
+            " hydrated FROM ledger_collection WHERE ?1 IS NULL OR writer_id = ?1 ORDER BY collection_id",
+            writer_id,
+        )
+        return {row[0]: _collection(row) for row in rows}
+
+    def collection(self, collection_id: str) -> CollectionState | None:
+        """One collection."""
+        rows = self._rows(
+            "SELECT collection_id, writer_id, discipline, relation, since, joined_ts, joined_frontier, batch,"
+            " hydrated FROM ledger_collection WHERE collection_id = ?",
+            collection_id,
+        )
+        return _collection(rows[0]) if rows else None
+
+    def add_chunk(self, collection_id: str, chunk: int, file: FileEntry) -> None:
+        """A finished chunk of a snapshot; of a table that has been dropped meanwhile nothing is kept."""
+        with self._transaction() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO ledger_chunk SELECT collection_id, ?, ?, ?, ? FROM ledger_collection"
+                " WHERE collection_id = ?",
+                (chunk, file.path, file.rows, file.bytes, collection_id),
+            )
+
+    def chunks(self, collection_id: str) -> dict[int, FileEntry]:
+        """Finished chunks of a snapshot that is not complete yet."""
+        rows = self._rows(
+            "SELECT chunk, path, rows, bytes FROM ledger_chunk WHERE collection_id = ? ORDER BY chunk",
+            collection_id,
+        )
+        return {row[0]: FileEntry(row[1], row[2], row[3]) for row in rows}
+
+    def hydrate(self, delta_versions: Mapping[str, int]) -> None:
+        """The snapshots of these tables are complete: together they become readable.
+
+        The chunks' files are the state as of the binding at which the table joined.
+        """
+        with self._transaction() as db:
+            for collection_id, delta_version in delta_versions.items():
+                db.execute(
+                    "INSERT INTO ledger_state SELECT collection_id, joined_ts, ? FROM ledger_collection"
+                    " WHERE collection_id = ?",
+                    (delta_version, collection_id),
+                )
+                db.execute(
+                    "INSERT INTO ledger_state_file SELECT c.collection_id, t.joined_ts, c.path, c.rows, c.bytes"
+                    " FROM ledger_chunk c JOIN ledger_collection t USING (collection_id)"
+                    " WHERE c.collection_id = ? AND c.rows > 0",
+                    (collection_id,),
+                )
+                db.execute("DELETE FROM ledger_chunk WHERE collection_id = ?", (collection_id,))
+                db.execute(
+                    "UPDATE ledger_collection SET hydrated = 1 WHERE collection_id = ?", (collection_id,)
+                )
+
+    def put_state(
+        self, collection_id: str, as_of: int, delta_version: int, files: Sequence[FileEntry]
+    ) -> None:
+        """A fold's outcome.  Refused when the table has gone or has a later state."""
+        with self._transaction() as db:
+            newest = db.execute(
+                "SELECT max(as_of) FROM ledger_state WHERE collection_id = ?", (collection_id,)
+            ).fetchone()[0]
+            if newest is None or newest >= as_of:
+                raise LedgerConflict(f"state of {collection_id} as of {as_of} follows one as of {newest}")
+            db.execute("INSERT INTO ledger_state VALUES (?, ?, ?)", (collection_id, as_of, delta_version))
+            db.executemany(
+                "INSERT INTO ledger_state_file VALUES (?, ?, ?, ?, ?)",
+                [(collection_id, as_of, file.path, file.rows, file.bytes) for file in files],
+            )
+
+    def poison(self, collection_id: str, ts: int, position: str, message: str) -> None:
+        """A definite error: from `ts` on this table cannot be read."""
+        with self._transaction() as db:
+            db.execute(
+                "INSERT OR IGNORE INTO ledger_error VALUES (?, ?, ?, ?)",
+                (collection_id, ts, position, message),
+            )
+
+    def errors(self, collection_id: str) -> list[tuple[int, str, str]]:
+        """(ts, position, message), oldest first."""
+        return self._rows(
+            "SELECT ts, position, message FROM ledger_error WHERE collection_id = ? ORDER BY ts",
+            collection_id,
+        )
+
+    # Reading
+
+    def read_plan(self, collection_id: str, as_of: int) -> ReadPlan:
+        """The files that are this collection at `as_of`.  The caller holds `since` at or below it."""
+        with self._lock:
+            collection = self.collection(collection_id)
+            if collection is None or not collection.hydrated:
+                raise InvariantViolation(f"{collection_id} is read before it is hydrated")
+            newest = self._rows(
+                "SELECT max(as_of) FROM ledger_state WHERE collection_id = ? AND as_of <= ?",
+                collection_id,
+                as_of,
+            )[0][0]
+            if newest is None:
+                raise InvariantViolation(f"{collection_id} has no state at or before {as_of}")
+            state = self._state_files(collection_id, newest)
+            tail = self.change_files(collection_id, newest, as_of)
+        return ReadPlan(
+            collection_id,
+            collection.relation,
+            collection.discipline,
+            as_of,
+            newest,
+            tuple(state),
+            tuple(tail),
+        )
+
+    def _state_files(self, collection_id: str, as_of: int) -> list[FileEntry]:
+        rows = self._rows(
+            "SELECT path, rows, bytes FROM ledger_state_file WHERE collection_id = ? AND as_of = ? ORDER BY path",
+            collection_id,
+            as_of,
+        )
+        return [FileEntry(*row) for row in rows]
+
+    def change_files(self, collection_id: str, after: int, until: int) -> list[FileEntry]:
+        """Change files in (after, until], oldest first."""
+        rows = self._rows(
+            "SELECT path, rows, bytes, deletes, ts FROM ledger_change_file"
+            " WHERE collection_id = ? AND ts > ? AND ts <= ? ORDER BY ts, path",
+            collection_id,
+            after,
+            until,
+        )
+        return [FileEntry(*row) for row in rows]
+
+    def tails(self) -> list[TailSize]:
+        """Every hydrated collection with a tail, for the fold's policy."""
+        rows = self._rows(
+            "WITH s AS (SELECT collection_id, max(as_of) AS as_of FROM ledger_state GROUP BY collection_id)"
+            " SELECT f.collection_id, count(*), sum(f.bytes), sum(f.rows), max(f.ts), s.as_of,"
+            " (SELECT coalesce(sum(rows), 0) FROM ledger_state_file x"
+            "  WHERE x.collection_id = s.collection_id AND x.as_of = s.as_of)"
+            " FROM s JOIN ledger_change_file f ON f.collection_id = s.collection_id AND f.ts > s.as_of"
+            " GROUP BY f.collection_id"
+        )
+        return [TailSize(*row) for row in rows]
+
+    def superseded(self) -> list[tuple[str, int]]:
+        """(collection, as_of of its newest state) for each that has more than one state."""
+        return self._rows(
+            "SELECT collection_id, max(as_of) FROM ledger_state GROUP BY collection_id HAVING count(*) > 1"
+        )
+
+    # Forgetting
+
+    def forget(self, collection_id: str, since: int) -> list[str]:
+        """Raise `since`; returns the paths that no longer belong to anything.
+
+        Kept: the newest state at or before `since` and everything after it.
+        """
+        with self._transaction() as db:
+            db.execute(
+                "UPDATE ledger_collection SET since = max(since, ?) WHERE collection_id = ?",
+                (since, collection_id),
+            )
+            kept = db.execute(
+                "SELECT max(as_of) FROM ledger_state WHERE collection_id = ? AND as_of <= ?",
+                (collection_id, since),
+            ).fetchone()[0]
+            if kept is None:
+                return []
+            before = self._paths(db, collection_id)
+            for table in ("ledger_state", "ledger_state_file"):
+                db.execute(
+                    f"DELETE FROM {table} WHERE collection_id = ? AND as_of < ?", (collection_id, kept)
+                )
+            db.execute(
+                "DELETE FROM ledger_change_file WHERE collection_id = ? AND ts <= ?", (collection_id, kept)
+            )
+            return sorted(before - self._paths(db, collection_id))
+
+    def forget_bindings(self, writer_id: str, since: int) -> None:
+        """Drop bindings before the newest one at or before `since`."""
+        with self._transaction() as db:
+            db.execute(
+                "DELETE FROM ledger_binding WHERE writer_id = ?1 AND ts <"
+                " (SELECT max(ts) FROM ledger_binding WHERE writer_id = ?1 AND ts <= ?2)",
+                (writer_id, since),
+            )
+
+    def drop(self, collection_id: str) -> None:
+        """Forget a collection; its folder is then nobody's."""
+        with self._transaction() as db:
+            for table in _COLLECTION_TABLES:
+                db.execute(f"DELETE FROM {table} WHERE collection_id = ?", (collection_id,))
+
+    def drop_writer(self, writer_id: str) -> None:
+        """Forget a source."""
+        with self._transaction() as db:
+            db.execute("DELETE FROM ledger_writer WHERE writer_id = ?", (writer_id,))
+            db.execute("DELETE FROM ledger_binding WHERE writer_id = ?", (writer_id,))
+
+    def named_paths(self, collection_id: str) -> set[str]:
+        """Every path the ledger names for a collection."""
+        with self._lock:
+            return self._paths(self._db, collection_id)
+
+    @staticmethod
+    def _paths(db: sqlite3.Connection, collection_id: str) -> set[str]:
+        rows = db.execute(
+            "SELECT path FROM ledger_change_file WHERE collection_id = ?1"
+            " UNION SELECT path FROM ledger_state_file WHERE collection_id = ?1"
+            " UNION SELECT path FROM ledger_chunk WHERE collection_id = ?1",
+            (collection_id,),
+        ).fetchall()
+        return {row[0] for row in rows}
+
+
+_COLLECTION_TABLES = (
+    "ledger_collection",
+    "ledger_change_file",
+    "ledger_state",
+    "ledger_state_file",
+    "ledger_chunk",
+    "ledger_error",
+)
+
+
+def _collection(row: tuple[Any, ...]) -> CollectionState:
+    return CollectionState(
+        row[0],
+        row[1],
+        row[2],
+        Relation.from_json(json.loads(row[3])),
+        row[4],
+        row[5],
+        json.loads(row[6]),
+        row[7],
+        bool(row[8]),
+    )

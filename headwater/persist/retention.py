@@ -1,0 +1,65 @@
+"""What may be forgotten: history before `since`, and files that nobody names.
+
+`since` of a collection is raised only when no read, transaction or subscription
+needs the time before it (the environment says so), so files that fall out of the
+ledger can be removed at once.  A crash in between leaves files that the ledger
+does not name; the sweeper finds those by listing and removes them once they are
+older than any task that might still be writing them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from headwater.core.limits import ORPHAN_FILE_AGE_S_MIN
+from headwater.observe.failpoints import failpoint
+from headwater.persist.layout import table_root
+from headwater.persist.ledger import Ledger
+
+
+def forget(ledger: Ledger, data_dir: Path, collection_id: str, since: int) -> int:
+    """Raise a collection's `since` and remove the files that fall out; returns how many."""
+    paths = ledger.forget(collection_id, since)
+    failpoint("retention.before_unlink")
+    remove_files(data_dir, paths)
+    return len(paths)
+
+
+def remove_files(data_dir: Path, paths: Iterable[str]) -> None:
+    """Remove files; one that is gone already is fine."""
+    for path in paths:
+        (data_dir / path).unlink(missing_ok=True)
+
+
+def drop_collection(ledger: Ledger, data_dir: Path, collection_id: str) -> None:
+    """Forget a collection and remove its folder."""
+    ledger.drop(collection_id)
+    failpoint("retention.before_unlink")
+    shutil.rmtree(data_dir / table_root(collection_id), ignore_errors=True)
+
+
+def sweep(
+    ledger: Ledger, data_dir: Path, now_ms: int, age_s: float = ORPHAN_FILE_AGE_S_MIN
+) -> list[str]:
+    """Remove Parquet files that the ledger does not name and that are old enough; returns them."""
+    removed: list[str] = []
+    root = data_dir / "tables"
+    known = set(ledger.collections())
+    for folder in root.iterdir() if root.exists() else ():
+        named = ledger.named_paths(folder.name) if folder.name in known else set()
+        for file in (*folder.glob("log/*.parquet"), *folder.glob("state/*.parquet")):
+            path = f"{table_root(folder.name)}/{file.parent.name}/{file.name}"
+            if path in named or not _older(file, now_ms, age_s):
+                continue
+            file.unlink(missing_ok=True)
+            removed.append(path)
+    return removed
+
+
+def _older(file: Path, now_ms: int, age_s: float) -> bool:
+    try:
+        return now_ms / 1000 - file.stat().st_mtime >= age_s
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,73 @@
+"""A table's state as a Delta table, so that any Delta reader can open it.
+
+The ledger is what we read by; the Delta log says the same to others.  A commit
+makes the Delta table's files exactly the wanted ones, whatever it held before:
+so a crash between the Delta commit and the ledger's is mended by the next fold,
+and repeating a commit changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import DeltaTable, Schema
+from deltalake.transaction import AddAction, CommitProperties, RemoveAction, create_table_with_add_actions
+
+from headwater.core.change import FileEntry
+from headwater.core.relation import Relation
+from headwater.formats.arrow import state_schema
+from headwater.persist.layout import table_root
+
+AS_OF = "headwater.as_of"
+_CHECKPOINT_EVERY_VERSIONS = 50
+
+
+def commit_state(
+    data_dir: Path, collection_id: str, relation: Relation, files: Sequence[FileEntry], as_of: int, now_ms: int
+) -> int:
+    """Make the Delta table hold exactly `files`; returns its version."""
+    root = data_dir / table_root(collection_id)
+    prefix = f"{table_root(collection_id)}/"
+    wanted = {file.path.removeprefix(prefix): file for file in files}
+    properties = CommitProperties(custom_metadata={AS_OF: str(as_of)})
+    schema = Schema.from_arrow(_delta_schema(relation))
+    root.mkdir(parents=True, exist_ok=True)
+    if not DeltaTable.is_deltatable(str(root)):
+        adds = [_add(path, file, now_ms) for path, file in wanted.items()]
+        create_table_with_add_actions(
+            str(root), schema, adds, mode="error", name=collection_id, commit_properties=properties
+        )
+        return 0
+    table = DeltaTable(str(root))
+    present = {_relative(uri, root): uri for uri in table.file_uris()}
+    sizes = {path: (root / path) for path in present}
+    actions: list[AddAction | RemoveAction] = [
+        _add(path, file, now_ms) for path, file in wanted.items() if path not in present
+    ]
+    actions += [_remove(path, sizes[path], now_ms) for path in present if path not in wanted]
+    table.create_write_transaction(actions, "append", schema, commit_properties=properties)
+    table.update_incremental()
+    if table.version() % _CHECKPOINT_EVERY_VERSIONS == 0:
+        table.create_checkpoint()
+        table.cleanup_metadata()
+    return int(table.version())
+
+
+def _relative(uri: str, root: Path) -> str:
+    return uri.removeprefix("file://").removeprefix(f"{root}/")
+
+
+def _add(path: str, file: FileEntry, now_ms: int) -> AddAction:
+    return AddAction(path, file.bytes, {}, now_ms, True, json.dumps({"numRecords": file.rows}))
+
+
+def _remove(path: str, target: Path, now_ms: int) -> RemoveAction:
+    size = target.stat().st_size if target.exists() else 0
+    return RemoveAction(path=path, size=size, deletion_timestamp=now_ms, data_change=True, partition_values={})
+
+
+def _delta_schema(relation: Relation) -> pa.Schema:
+    return state_schema(relation)

@@ -1,0 +1,98 @@
+"""Portals: a prepared statement with its arguments, on its way to the client.
+
+A portal is executed at the first Execute and keeps its result: the batches still to
+come and the part of a batch that did not fit into a limit.  A simple query uses one
+too, without a limit.
+
+    bound ──execute──► flowing ──last batch──► done
+                        │   ▲
+                        └───┘ limit reached: suspended
+
+Not here: COPY (copy.py); which message leads to what (extended.py, query.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from functools import partial
+
+import pyarrow as pa
+
+from headwater.coordinator.api import Prepared, Result
+from headwater.core.relation import Column
+from headwater.pgwire.decode import spread_formats
+from headwater.pgwire.encode import data_rows, slices
+from headwater.pgwire.steps import Steps, Write, call
+
+
+class Portal:
+    """One portal.  `result` is None until it has been executed."""
+
+    __slots__ = ("_closed", "_rest", "_slices", "arguments", "done", "prepared", "result", "result_formats")
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        arguments: tuple[str | None, ...] = (),
+        result_formats: tuple[int, ...] = (),
+    ) -> None:
+        self.prepared = prepared
+        self.arguments = arguments
+        self.result_formats = result_formats
+        self.result: Result | None = None
+        self.done = False
+        self._slices: Iterator[pa.RecordBatch] = iter(())
+        self._rest: pa.RecordBatch | None = None
+        self._closed = False
+
+    def formats(self, columns: Sequence[Column]) -> tuple[int, ...]:
+        """The format of each column."""
+        given, count = len(self.result_formats), len(columns)
+        mismatch = f"bind message has {given} result formats but query has {count} columns"
+        return spread_formats(self.result_formats, count, mismatch)
+
+    def close(self) -> None:
+        """Let go of what the result holds; again does nothing."""
+        if self.result is not None and not self._closed:
+            self._closed = True
+            self.result.close()
+
+    def next_slice(self) -> Steps[pa.RecordBatch | None]:
+        """The next rows in a portion that can be encoded at once; None after the last."""
+        if self._rest is not None:
+            part, self._rest = self._rest, None
+            return part
+        if self.result is None or self.result.batches is None:
+            return None
+        following = partial(_next_batch, self.result.batches)
+        while True:
+            part = next(self._slices, None)
+            if part is not None:
+                return part
+            batch = yield from call(following)
+            if batch is None:
+                return None
+            self._slices = slices(batch)
+
+    def send_rows(self, columns: Sequence[Column], rows_max: int) -> Steps[int]:
+        """Send rows, at most `rows_max` of them unless that is 0; how many there were.
+
+        With fewer than `rows_max` there are no more: the portal is `done`.
+        """
+        formats = self.formats(columns)
+        sent = 0
+        while not rows_max or sent < rows_max:
+            part = yield from self.next_slice()
+            if part is None:
+                self.done = True
+                break
+            if rows_max and part.num_rows > rows_max - sent:
+                self._rest = part.slice(rows_max - sent)
+                part = part.slice(0, rows_max - sent)
+            sent += part.num_rows
+            yield Write(data_rows(part, columns, formats))
+        return sent
+
+
+async def _next_batch(batches: AsyncIterator[pa.RecordBatch]) -> pa.RecordBatch | None:
+    return await anext(batches, None)

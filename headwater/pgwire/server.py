@@ -1,0 +1,341 @@
+"""Drives sessions over sockets.
+
+    socket ──data_received──► received ──Read──► conversation ──Write──► pending ──► socket
+                                                     │
+                                                   Await ──► coordinator
+
+One connection is one task that takes the steps of one conversation.  Everything it
+waits for can be interrupted: by the client's leaving, which is noticed even while the
+coordinator computes, and by the server's being stopped.
+
+    waiting in      interrupted by
+    Read, Flush     the waiter is woken with the interruption
+    Await           the step's `disconnected`, or else the wait is cancelled
+
+Both directions are bounded: a socket is not read while there is plenty that nobody
+has asked for, and a result is not computed further while its client does not read.
+
+Not here: the protocol (session.py).  This is the only module of pgwire that knows of
+an event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any, Final, cast
+
+import structlog
+
+from headwater.coordinator.api import Sessions
+from headwater.core.limits import (
+    CONNECTIONS_MAX,
+    CONNECTIONS_STARTING_MAX,
+    RECEIVE_BUFFER_BYTES_MAX,
+    SEND_BUFFER_BYTES,
+    SHUTDOWN_S_MAX,
+    STARTUP_S_MAX,
+)
+from headwater.pgwire.session import Door, conversation
+from headwater.pgwire.steps import Await, Disconnected, Flush, Read, Step, Steps, Stopping, Write
+
+_LOG: Final = structlog.get_logger("pgwire")
+
+
+class PgWireServer:
+    """Listens, and holds the connections.
+
+    `internal` marks sessions of the internal port.  `connection_count` is of now,
+    `connections_total` since the start.
+    """
+
+    def __init__(self, sessions: Sessions, host: str, port: int, internal: bool) -> None:
+        self.sessions = sessions
+        self.host = host
+        self.port = port
+        self.internal = internal
+        self.connections_total = 0
+        self._connections: set[_Connection] = set()
+        self._admitted_count = 0
+        self._server: asyncio.Server | None = None
+
+    @property
+    def connection_count(self) -> int:
+        """Sockets that are open now."""
+        return len(self._connections)
+
+    async def start(self) -> None:
+        """Listen; `port` is then the actual one."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: _Connection(self), self.host, self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+        _LOG.info("listening", host=self.host, port=self.port, internal=self.internal)
+
+    async def stop(self, grace_s: float = SHUTDOWN_S_MAX) -> None:
+        """Stop listening, tell every client why, and hang up on who is not gone after `grace_s`."""
+        if self._server is None:
+            return
+        self._server.close()
+        ends = [connection.closed for connection in self._connections]
+        for connection in tuple(self._connections):
+            connection.interrupt(Stopping())
+        if ends:
+            await asyncio.wait(ends, timeout=grace_s)
+        late = [connection.closed for connection in self._connections]
+        for connection in tuple(self._connections):
+            connection.abort()
+        if late:
+            await asyncio.wait(late, timeout=SHUTDOWN_S_MAX)
+        await self._server.wait_closed()
+        self._server = None
+
+    def opened(self, connection: _Connection) -> bool:
+        """Take a new socket in; False if there are so many that it is not even listened to."""
+        if len(self._connections) >= CONNECTIONS_MAX + CONNECTIONS_STARTING_MAX:
+            return False
+        self._connections.add(connection)
+        self.connections_total += 1
+        return True
+
+    def admit(self) -> bool:
+        """Count one more session, if there is room."""
+        if self._admitted_count >= CONNECTIONS_MAX:
+            return False
+        self._admitted_count += 1
+        return True
+
+    def left(self, connection: _Connection, admitted: bool) -> None:
+        """A connection is over."""
+        self._connections.discard(connection)
+        self._admitted_count -= admitted
+
+
+class _Connection(asyncio.Protocol):
+    """One client's socket and the conversation over it."""
+
+    def __init__(self, server: PgWireServer) -> None:
+        self._server = server
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport
+        self._task: asyncio.Task[None] | None = None
+        self._received = bytearray()
+        self._wanted_bytes = 0
+        self._reading = True
+        self._pending: list[bytes] = []
+        self._pending_bytes = 0
+        self._send_due = False
+        self._writable = True
+        self._waiter: asyncio.Future[None] | None = None
+        self._awaited: Await | None = None
+        self._interruption: BaseException | None = None
+        self._delivered = False
+        self._lost = False
+        self._admitted = False
+        self._timer: asyncio.TimerHandle | None = None  # for the startup, and for the goodbye
+        self.closed: asyncio.Future[None] = self._loop.create_future()
+
+    # What the transport tells us
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        if not self._server.opened(self):
+            self._transport.abort()
+            return
+        connected = transport.get_extra_info("socket")
+        if connected is not None and connected.family != socket.AF_UNIX:
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        self._transport.set_write_buffer_limits(high=4 * SEND_BUFFER_BYTES)
+        self._timer = self._loop.call_later(STARTUP_S_MAX, self.interrupt, Disconnected())
+        peer = transport.get_extra_info("peername")
+        address = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else "local"
+        door = Door(self._server.sessions, self._server.internal, address, self._admit)
+        self._task = self._loop.create_task(self._drive(conversation(door)))
+        self._task.add_done_callback(self._driven)
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        held_bytes = len(self._received)
+        if self._wanted_bytes and held_bytes >= self._wanted_bytes:
+            self._wake()
+        if held_bytes >= max(RECEIVE_BUFFER_BYTES_MAX, self._wanted_bytes):
+            self._reading = False
+            self._transport.pause_reading()
+
+    def eof_received(self) -> bool:
+        self.interrupt(Disconnected())
+        return True  # what was asked before may still be answered
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._lost = True
+        self.interrupt(Disconnected())
+        self._wake()
+        if self._task is None or self._task.done():
+            self._over()
+
+    def pause_writing(self) -> None:
+        self._writable = False
+
+    def resume_writing(self) -> None:
+        self._writable = True
+        self._wake()
+
+    # How others end it
+
+    def interrupt(self, why: BaseException) -> None:
+        """Make the conversation end, wherever it is; the first reason counts."""
+        if self._interruption is None:
+            self._interruption = why
+        self._nudge()
+
+    def abort(self) -> None:
+        """Hang up without another word."""
+        if self._task is not None:
+            self._task.cancel()
+        self._transport.abort()
+
+    def _nudge(self) -> None:
+        if self._delivered:
+            return
+        if self._waiter is not None:
+            self._wake()
+        elif self._awaited is not None:
+            if self._awaited.disconnected is not None:
+                self._awaited.disconnected()
+            elif self._task is not None:
+                self._task.cancel()
+
+    def _admit(self) -> bool:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._admitted = self._server.admit()
+        return self._admitted
+
+    # The conversation
+
+    async def _drive(self, steps: Steps[None]) -> None:
+        answer: Any = None
+        raised: BaseException | None = None
+        while True:
+            try:
+                step = steps.send(answer) if raised is None else steps.throw(raised)
+            except StopIteration:
+                break
+            answer = raised = None
+            try:
+                answer = await self._take(step)
+            except BaseException as error:  # whatever it is, the conversation is to know of it
+                raised = self._meant(error)
+        self._send()
+
+    async def _take(self, step: Step) -> Any:
+        match step:
+            case Read(count, idle):
+                if len(self._received) < count or self._interruption is not None:
+                    await self._readable(count, idle)
+                data = bytes(self._received[:count])
+                del self._received[:count]
+                if not self._reading and len(self._received) < RECEIVE_BUFFER_BYTES_MAX:
+                    self._resume_reading()
+                return data
+            case Write(data):
+                self._pending.append(data)
+                self._pending_bytes += len(data)
+                if self._pending_bytes >= SEND_BUFFER_BYTES:
+                    await self._drain()
+                    # A client that reads as fast as we write must not keep all others waiting.
+                    await asyncio.sleep(0)
+                elif not self._send_due:
+                    # Sent as soon as this task waits for anything, unless there is a Flush before.
+                    self._send_due = True
+                    self._loop.call_soon(self._send)
+            case Flush():
+                await self._drain()
+            case Await():
+                return await self._call(step)
+        return None
+
+    async def _call(self, step: Await) -> Any:
+        if self._interruption is not None and not self._delivered:
+            if step.disconnected is None:
+                raise self._interruption
+            self._loop.call_soon(self._nudge)  # heard only if the call has to wait
+        self._awaited = step
+        try:
+            return await step.call()
+        finally:
+            self._awaited = None
+
+    async def _readable(self, count: int, idle: bool) -> None:
+        """Wait for so many bytes.  A server that stops does so between messages; a client that has
+        gone may have left some that are complete."""
+        while True:
+            stopping = isinstance(self._interruption, Stopping) and idle
+            if self._interruption is not None and (stopping or len(self._received) < count):
+                raise self._interruption
+            if len(self._received) >= count:
+                return
+            self._wanted_bytes = count
+            if not self._reading:
+                self._resume_reading()
+            await self._wait()
+            self._wanted_bytes = 0
+
+    async def _drain(self) -> None:
+        """Send what is pending and wait until the client has read enough of it."""
+        self._send()
+        while not self._writable and not self._lost and not self._delivered:
+            if self._interruption is not None:
+                raise self._interruption
+            await self._wait()
+
+    def _send(self) -> None:
+        self._send_due = False
+        if self._pending:
+            data = self._pending[0] if len(self._pending) == 1 else b"".join(self._pending)
+            self._pending.clear()
+            self._pending_bytes = 0
+            if not self._lost:
+                self._transport.write(data)
+
+    def _resume_reading(self) -> None:
+        self._reading = True
+        if not self._lost:
+            self._transport.resume_reading()
+
+    async def _wait(self) -> None:
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _meant(self, error: BaseException) -> BaseException:
+        """A cancelled wait was cancelled by us: it means the interruption."""
+        if self._interruption is None or self._delivered:
+            return error
+        if isinstance(error, asyncio.CancelledError):
+            error = self._interruption
+        self._delivered = error is self._interruption
+        return error
+
+    def _driven(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _LOG.error("session broke", exc_info=error)
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._lost:
+            self._over()
+        else:
+            self._transport.close()
+            self._timer = self._loop.call_later(SHUTDOWN_S_MAX, self._transport.abort)
+
+    def _over(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self.closed.done():
+            self._server.left(self, self._admitted)
+            self.closed.set_result(None)

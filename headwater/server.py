@@ -1,0 +1,85 @@
+"""The environment process: wires everything together and serves until told to end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+
+import structlog
+import uvloop
+
+from headwater import __version__
+from headwater.catalog.lock import DataDirectoryLock
+from headwater.catalog.store import CatalogStore
+from headwater.coordinator.coordinator import Coordinator, initial_floor
+from headwater.coordinator.engine import Engine
+from headwater.coordinator.timestamps import Oracle
+from headwater.core.clock import SYSTEM_CLOCK
+from headwater.core.errors import TransientError, UserError
+from headwater.http.app import build_app, serve
+from headwater.observe.failpoints import arm_from
+from headwater.observe.log import configure
+from headwater.options import CLUSTER_NAME, ServerOptions, UnixAddress
+from headwater.persist.layout import cluster_socket, metadata_path
+from headwater.persist.ledger import Ledger
+from headwater.pgwire.server import PgWireServer
+from headwater.storage.controller import Controller
+from headwater.storage.supervisor import Supervisor
+
+log = structlog.get_logger("server")
+
+
+def run_server(options: ServerOptions) -> None:
+    """Run the environment and its default cluster until SIGTERM or SIGINT."""
+    configure(options.log)
+    arm_from(os.environ)
+    with DataDirectoryLock(options.data_dir):
+        uvloop.run(_serve(options))
+
+
+async def _serve(options: ServerOptions) -> None:
+    data_dir = options.data_dir.resolve()
+    catalog = CatalogStore(metadata_path(data_dir))
+    try:
+        ledger = Ledger(metadata_path(data_dir))
+    except TransientError as error:
+        raise UserError(str(error), "58030", hint=error.hint) from error
+    oracle = Oracle(SYSTEM_CLOCK, initial_floor(catalog, ledger))
+    address = UnixAddress(cluster_socket(data_dir, CLUSTER_NAME))
+    supervisor = Supervisor(data_dir, CLUSTER_NAME, address, options.spark, options.log)
+    controller = Controller(supervisor, address, catalog.bump_epoch(), lambda: oracle.floor)
+    coordinator = Coordinator(
+        data_dir, catalog, ledger, controller, Engine(data_dir / "scratch"), SYSTEM_CLOCK, oracle
+    )
+    sql = PgWireServer(coordinator, options.sql_address.host, options.sql_address.port, internal=False)
+    internal = PgWireServer(
+        coordinator, options.internal_sql_address.host, options.internal_sql_address.port, internal=True
+    )
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await sql.start()
+    await internal.start()
+    coordinator.start()
+    controller.start()
+    readiness = build_app(lambda: (controller.connected, "" if controller.connected else "the cluster is starting"))
+    web = asyncio.create_task(serve(readiness, options.http_address, stop))
+    sys.stdout.write(
+        f"headwater ready {__version__}: psql postgres://materialize@{options.sql_address.host}:{sql.port}"
+        f"/materialize\n"
+    )
+    sys.stdout.flush()
+    ending = asyncio.create_task(stop.wait())
+    await asyncio.wait([web, ending], return_when=asyncio.FIRST_COMPLETED)
+    if web.done() and not ending.done():
+        log.error("http server ended", error=str(web.exception()))
+    stop.set()
+    log.info("server ends")
+    await sql.stop()
+    await internal.stop()
+    await coordinator.stop()
+    await asyncio.wait([web], timeout=1.0)
+    ledger.close()
+    catalog.close()

@@ -1,0 +1,123 @@
+"""Pieces of grammar that several statements share.
+
+Not here: option lists (options.py), types (type_names.py), and whatever belongs to
+one statement alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headwater.sql.cursor import Cursor, SqlText, quote_identifier, quote_string
+from headwater.sql.words import KEYWORDS
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """`AS OF [AT LEAST] expression`."""
+
+    expression: SqlText
+    at_least: bool = False
+
+    def __str__(self) -> str:
+        return f"AS OF AT LEAST {self.expression}" if self.at_least else f"AS OF {self.expression}"
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """`LIKE 'pattern'` or `WHERE condition` of a SHOW; at most one of them."""
+
+    like: str | None = None
+    where: SqlText | None = None
+
+    def __str__(self) -> str:
+        if self.like is not None:
+            return f" LIKE {quote_string(self.like)}"
+        return "" if self.where is None else f" WHERE {self.where}"
+
+
+def parse_filter(cursor: Cursor) -> Filter:
+    """`[LIKE 'pattern' | WHERE condition]`."""
+    if cursor.accept("LIKE"):
+        return Filter(like=cursor.string())
+    return Filter(where=cursor.span() if cursor.accept("WHERE") else None)
+
+
+def parse_if_not_exists(cursor: Cursor) -> bool:
+    """`[IF NOT EXISTS]`."""
+    return cursor.accept("IF", "NOT", "EXISTS")
+
+
+def parse_if_exists(cursor: Cursor) -> bool:
+    """`[IF EXISTS]`."""
+    return cursor.accept("IF", "EXISTS")
+
+
+def parse_column_list(cursor: Cursor) -> tuple[str, ...]:
+    """`[(a, b)]`."""
+    return cursor.parenthesized(cursor.identifier) if cursor.at_symbol("(") else ()
+
+
+def render_column_list(columns: tuple[str, ...]) -> str:
+    """` (a, b)`, or nothing."""
+    return f" ({', '.join(quote_identifier(column) for column in columns)})" if columns else ""
+
+
+def parse_alias(cursor: Cursor, *clauses: str) -> str | None:
+    """`[AS] alias`, where none of `clauses` begins."""
+    if cursor.accept("AS"):
+        return cursor.identifier()
+    if cursor.at_identifier() and cursor.peek().keyword not in clauses:
+        return cursor.identifier()
+    return None
+
+
+def render_alias(alias: str | None) -> str:
+    """` AS alias`, or nothing."""
+    return "" if alias is None else f" AS {quote_identifier(alias)}"
+
+
+def parse_as_of(cursor: Cursor, *stops: str) -> AsOf | None:
+    """`[AS OF [AT LEAST] expression]`."""
+    if not cursor.accept("AS", "OF"):
+        return None
+    at_least = cursor.accept("AT", "LEAST")
+    return AsOf(cursor.span(*stops), at_least)
+
+
+def parse_setting_values(cursor: Cursor) -> tuple[str, ...] | None:
+    """The values of `SET x = a, b`, as texts; None is DEFAULT."""
+    if cursor.accept("DEFAULT"):
+        return None
+
+    def value() -> str:
+        sign = "-" if cursor.accept_symbol("-") else "+" if cursor.accept_symbol("+") else ""
+        token = cursor.peek()
+        if token.kind == "number":
+            return sign.removeprefix("+") + cursor.take().value
+        if sign:
+            raise cursor.error("literal number")
+        if token.kind not in ("word", "quoted", "string"):
+            raise cursor.error("variable value")
+        return cursor.take().value
+
+    return cursor.separated(value)
+
+
+def render_setting_values(values: tuple[str, ...] | None) -> str:
+    """Values as string literals, which read back as the same texts."""
+    return "DEFAULT" if values is None else ", ".join(quote_string(value) for value in values)
+
+
+def parse_variable(cursor: Cursor) -> str:
+    """A variable's name, in lower case; it may have parts."""
+    return ".".join(part.lower() for part in cursor.name().parts)
+
+
+def render_variable(variable: str) -> str:
+    """A variable's name as it is read back; `SHOW tables` would not be a variable."""
+    parts = variable.split(".")
+    return ".".join(
+        f'"{part}"' if part.upper() in KEYWORDS else quote_identifier(part)
+        for part in (parts if all(parts) else [variable])
+    )

@@ -1,0 +1,81 @@
+"""Statements of the dialect that are known by name and refused (0A000).
+
+A phrase is refused with a text of its own where the dialect has one, otherwise as
+`<PHRASE> not yet supported`.  When one of them becomes a statement, its line goes.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_ITEMS: Final = (
+    "MATERIALIZED VIEW",
+    "INDEX",
+    "SINK",
+    "SECRET",
+    "CONNECTION",
+    "TYPE",
+    "ROLE",
+    "NETWORK POLICY",
+)
+
+REFUSED: Final[dict[str, str]] = {
+    **{f"CREATE {item}": f"CREATE {item} not yet supported" for item in (*_ITEMS, "FUNCTION", "USER")},
+    "CREATE OR REPLACE MATERIALIZED VIEW": "CREATE MATERIALIZED VIEW not yet supported",
+    "CREATE REPLACEMENT MATERIALIZED VIEW": "CREATE REPLACEMENT MATERIALIZED VIEW not yet supported",
+    "CREATE DEFAULT INDEX": "CREATE INDEX not yet supported",
+    "CREATE UNIQUE INDEX": "CREATE INDEX not yet supported",
+    "CREATE CLUSTER REPLICA": "CREATE CLUSTER REPLICA not yet supported",
+    "CREATE SUBSOURCE": "CREATE SUBSOURCE statements are not supported",
+    "CREATE [TEMP|TEMPORARY] TABLE ... FROM WEBHOOK": "CREATE TABLE ... FROM WEBHOOK not yet supported",
+    "DROP CLUSTER REPLICA": "DROP CLUSTER REPLICA not yet supported",
+    "DROP NETWORK POLICY": "DROP NETWORK POLICY not yet supported",
+    "DROP FUNCTION": "DROP FUNCTION not yet supported",
+    "DROP OWNED": "DROP OWNED not yet supported",
+    **{f"ALTER {item}": f"ALTER {item} not yet supported" for item in _ITEMS},
+    "ALTER DEFAULT PRIVILEGES": "ALTER DEFAULT PRIVILEGES not yet supported",
+    "ALTER SOURCE [IF EXISTS] <name> SET CLUSTER": "ALTER SOURCE SET CLUSTER not yet supported",
+    "ALTER SOURCE [IF EXISTS] <name> ADD": "ALTER SOURCE .. ADD SUBSOURCES .. not yet supported",
+    "ALTER SOURCE [IF EXISTS] <name> DROP": (
+        "ALTER SOURCE...DROP SUBSOURCE no longer supported; use DROP SOURCE"
+    ),
+    "ALTER SOURCE <name> SWAP": "ALTER SOURCE .. SWAP WITH ... not yet supported",
+    "ALTER DATABASE <name> SWAP": "ALTER DATABASE .. SWAP WITH ... not yet supported",
+    "ALTER TABLE [IF EXISTS] <name> ADD": "ALTER TABLE ... ADD COLUMN not yet supported",
+    "ALTER TABLE [IF EXISTS] <name> DROP": "ALTER TABLE ... DROP not yet supported",
+    "ALTER TABLE [IF EXISTS] <name> ALTER": "ALTER TABLE ... ALTER COLUMN not yet supported",
+    **{
+        f"ALTER {kind} [IF EXISTS] <name> OWNER": f"ALTER {kind} ... OWNER TO not yet supported"
+        for kind in ("SOURCE", "TABLE", "VIEW", "SCHEMA", "CLUSTER", "DATABASE")
+    },
+    "ALTER VIEW [IF EXISTS] <name> SET": "ALTER VIEW ... SET not yet supported",
+    **{f"COMMENT ON {item}": f"COMMENT ON {item} not yet supported" for item in (*_ITEMS, "FUNCTION")},
+    "COMMENT ON CLUSTER REPLICA": "COMMENT ON CLUSTER REPLICA not yet supported",
+    "SET [LOCAL|SESSION] ROLE": "SET ROLE not yet supported",
+    "SET SESSION AUTHORIZATION": "SET SESSION AUTHORIZATION not yet supported",
+    "SET CONSTRAINTS": "SET CONSTRAINTS not yet supported",
+    "VERIFY TABLE": "VERIFY TABLE not yet supported",
+    "VALIDATE CONNECTION": "VALIDATE CONNECTION not yet supported",
+    "REASSIGN OWNED": "REASSIGN OWNED not yet supported",
+    **{
+        word: f"{word} not yet supported"
+        for word in (
+            "ANALYZE",
+            "CALL",
+            "CHECKPOINT",
+            "DO",
+            "GRANT",
+            "LISTEN",
+            "LOCK",
+            "MERGE",
+            "MOVE",
+            "NOTIFY",
+            "RELEASE",
+            "REVOKE",
+            "SAVEPOINT",
+            "TRUNCATE",
+            "UNLISTEN",
+            "VACUUM",
+        )
+    },
+}

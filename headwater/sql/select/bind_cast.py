@@ -1,0 +1,92 @@
+"""Binds casts: CAST(x AS t), x::t, t 'literal'.
+
+A cast of a literal is a constant; names become the oids behind regclass and its kin, and back.
+
+Not here: implicit casts (coerce.py), the conversions themselves (functions/casts.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headwater.core.errors import UserError, not_supported
+from headwater.core.types import INT8, OID, TEXT, UNKNOWN, SqlType, format_type
+from headwater.sql.select import literals
+from headwater.sql.select.bind_operator import equal, scalar
+from headwater.sql.select.clause import Clause
+from headwater.sql.select.coerce import castable, coerce
+from headwater.sql.select.plan import (
+    Cast,
+    Constant,
+    Expression,
+    Filter,
+    OutputColumn,
+    Parameter,
+    RecordOf,
+    Scan,
+    Subquery,
+)
+from headwater.sql.select.planning import reference
+from headwater.sql.select.syntax import CastTo, String, Syntax
+from headwater.sql.select.types_by_name import resolve_type
+
+Bind = Callable[[Clause, Syntax], Expression]
+
+_NAMED = {
+    "regclass": ("pg_class", "relname"),
+    "regtype": ("pg_type", "typname"),
+    "regnamespace": ("pg_namespace", "nspname"),
+}
+_TEXTS = ("text", "varchar", "char", "name", "unknown")
+
+
+def type_cast(clause: Clause, syntax: CastTo, bind: Bind) -> Expression:
+    """A written cast."""
+    target = resolve_type(syntax.type)
+    if syntax.type.dimensions > 1:
+        raise not_supported("multidimensional arrays", position=syntax.at + 1)
+    if isinstance(syntax.input, String) and target.kind == "interval" and syntax.type.fields is not None:
+        return literals.interval_literal(syntax.input.text, syntax.type.fields, syntax.input.at)
+    return cast_to(clause, bind(clause, syntax.input), target, syntax.at)
+
+
+def cast_to(clause: Clause, value: Expression, target: SqlType, at: int) -> Expression:
+    """An explicit cast of a bound value."""
+    source = value.type
+    if isinstance(value, Constant) and source == UNKNOWN:
+        return coerce(clause.planning, value, target, at, explicit=True)
+    if isinstance(value, Parameter) and source == UNKNOWN:
+        return coerce(clause.planning, value, target, at, explicit=True)
+    if source == target:
+        return value
+    if target.kind in _NAMED and source.kind in _TEXTS:
+        if not isinstance(value, Constant):
+            raise not_supported(f"a cast of a column to {format_type(target)}", position=at + 1)
+        return coerce(clause.planning, Constant(value.value, UNKNOWN), target, at, explicit=True)
+    if source.kind in _NAMED and target.kind in _TEXTS:
+        return cast_to(clause, _name_of(clause, value), target, at)
+    if isinstance(value, RecordOf) and target.kind == "record":
+        return value
+    if not castable(source, target, "explicit"):
+        raise UserError(
+            f"cannot cast type {format_type(source)} to {format_type(target)}", "42846", position=at + 1
+        )
+    return coerce(clause.planning, value, target, at, explicit=True)
+
+
+def _name_of(clause: Clause, value: Expression) -> Expression:
+    """The name behind a regclass: asked of the catalog's own relation, digits when it has none."""
+    table, column = _NAMED[value.type.kind]
+    planning = clause.planning
+    found = planning.names.find_relation(("pg_catalog", table))
+    kinds = {c.name: c.type for c in found.relation.columns}
+    if not {"oid", column} <= set(kinds):
+        raise not_supported(f"the name of a {format_type(value.type)}")
+    planning.relation_ids.add(found.id)
+    oid: OutputColumn = planning.column("oid", kinds["oid"])
+    name = planning.column(column, kinds[column])
+    scan = Scan(found.id, f"pg_catalog.{table}", (oid, name))
+    matching = Filter(scan, equal(planning, reference(oid), Cast(value, OID), 0))
+    shown = Subquery("scalar", matching, name.id, name.type)
+    digits = Cast(Cast(value, INT8), TEXT)
+    return scalar(planning, "coalesce", (Cast(shown, TEXT), digits), 0)

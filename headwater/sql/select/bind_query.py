@@ -1,0 +1,232 @@
+"""Binds whole queries: WITH, set operations, VALUES, ORDER BY and LIMIT over any of them.
+
+Not here: one SELECT (bind_select.py), the public functions (__init__.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from headwater.core.errors import UserError
+from headwater.core.types import INT8, UNKNOWN, SqlType, format_type
+from headwater.sql.select.bind_expression import bind
+from headwater.sql.select.bind_group import require_equality
+from headwater.sql.select.bind_order import output_keys
+from headwater.sql.select.bind_select import bind_select
+from headwater.sql.select.clause import Clause, Collected
+from headwater.sql.select.coerce import assign, castable, coerce, common_type, resolved_unknown, unified
+from headwater.sql.select.parse_query import parse_scalar
+from headwater.sql.select.plan import (
+    ColumnRef,
+    Constant,
+    Expression,
+    Limit,
+    Node,
+    Project,
+    SetOperation,
+    Sort,
+    Values,
+)
+from headwater.sql.select.planning import BoundQuery, Planning, Targets, reference
+from headwater.sql.select.scope import Scope, TableInScope
+from headwater.sql.select.syntax import Body, QuerySyntax, SelectBody, SetBody, Syntax, ValuesBody, Word
+from headwater.sql.select.walk import column_ids
+
+
+def bind_query(
+    planning: Planning,
+    query: QuerySyntax,
+    outer: Scope,
+    targets: Targets | None = None,
+    keep_unknown: bool = False,
+) -> BoundQuery:
+    """A query inside `outer`.  With targets, literals and parameters take their columns' types."""
+    scope = _with(query, outer)
+    body = query.body
+    bare = query.limit is None and query.offset is None
+    if isinstance(body, SelectBody):
+        bound = bind_select(planning, body, query.order_by, scope, targets, keep_unknown and bare)
+    else:
+        bound = _bind_body(planning, body, scope, targets, keep_unknown and bare and not query.order_by)
+        if query.order_by:
+            what = "UNION/INTERSECT/EXCEPT" if isinstance(body, SetBody) else "VALUES"
+            keys = output_keys(planning, bound.columns, query.order_by, what)
+            bound = BoundQuery(Sort(bound.node, keys), bound.columns)
+    return bound if bare else BoundQuery(_limit(planning, query, bound.node, scope), bound.columns)
+
+
+def _with(query: QuerySyntax, outer: Scope) -> Scope:
+    """The scope with the common tables; each sees those before it."""
+    tables = dict(outer.tables)
+    names: set[str] = set()
+    for item in query.with_items:
+        if item.name in names:
+            raise UserError(
+                f'WITH query name "{item.name}" specified more than once', "42712", position=item.at + 1
+            )
+        names.add(item.name)
+        tables[item.name] = TableInScope(item, outer, dict(tables))
+    return replace(outer, tables=tables) if query.with_items else outer
+
+
+def _bind_body(
+    planning: Planning, body: Body, scope: Scope, targets: Targets | None, keep_unknown: bool
+) -> BoundQuery:
+    match body:
+        case SelectBody():
+            return bind_select(planning, body, (), scope, targets, keep_unknown)
+        case ValuesBody():
+            return _values(planning, body, scope, targets)
+        case SetBody():
+            return _set_operation(planning, body, scope, targets)
+        case QuerySyntax():
+            return bind_query(planning, body, scope, targets, keep_unknown)
+
+
+def _limit(planning: Planning, query: QuerySyntax, node: Node, scope: Scope) -> Node:
+    count = None if query.limit is None else _bound_count(planning, query.limit, scope, "LIMIT", "2201W")
+    offset = None if query.offset is None else _bound_count(planning, query.offset, scope, "OFFSET", "2201X")
+    return Limit(node, count, offset)
+
+
+def _bound_count(
+    planning: Planning, syntax: Syntax, scope: Scope, what: str, sqlstate: str
+) -> Expression | None:
+    value = bind(Clause(planning, Scope((), scope, scope.tables), what, Collected()), syntax)
+    if column_ids(value):
+        raise UserError(f"argument of {what} must not contain variables", "42P10", position=syntax.at + 1)
+    if not castable(value.type, INT8, "assignment"):
+        raise UserError(
+            f"argument of {what} must be type bigint, not type {format_type(value.type)}",
+            "42804",
+            position=syntax.at + 1,
+        )
+    value = coerce(planning, value, INT8, syntax.at)
+    if isinstance(value, Constant):
+        if value.value is None:
+            return None
+        if int(value.value) < 0:
+            raise UserError(f"{what} must not be negative", sqlstate, position=syntax.at + 1)
+    return value
+
+
+# VALUES
+
+
+def _values(planning: Planning, body: ValuesBody, scope: Scope, targets: Targets | None) -> BoundQuery:
+    clause = Clause(planning, Scope((), scope, scope.tables), "VALUES", Collected())
+    if targets is not None:
+        rows = [
+            [_assigned(clause, item, targets, place) for place, item in enumerate(row)] for row in body.rows
+        ]
+    else:
+        bound = [[bind(clause, item) for item in row] for row in body.rows]
+        columns = [
+            unified(planning, [row[i] for row in bound], "VALUES", body.at) for i in range(len(bound[0]))
+        ]
+        rows = [[column[i] for column in columns] for i in range(len(bound))]
+    outputs = tuple(planning.column(f"column{i}", value.type) for i, value in enumerate(rows[0], 1))
+    return BoundQuery(Values(tuple(tuple(row) for row in rows), outputs), outputs)
+
+
+def _assigned(clause: Clause, item: Syntax, targets: Targets, place: int) -> Expression:
+    """A value of INSERT ... VALUES as one of its column's type; DEFAULT is the column's own."""
+    if place >= len(targets.columns):
+        raise UserError("INSERT has more expressions than target columns", "42601", position=item.at + 1)
+    column = targets.columns[place]
+    if isinstance(item, Word) and item.word == "default":
+        item = Word("null", item.at) if column.default is None else parse_scalar(column.default)
+    return assign(clause.planning, bind(clause, item), column.type, column.name, item.at)
+
+
+# Set operations
+
+
+def _set_operation(planning: Planning, body: SetBody, scope: Scope, targets: Targets | None) -> BoundQuery:
+    word = body.operator.upper()
+    left = _bind_body(planning, body.left, scope, targets, keep_unknown=True)
+    right = _bind_body(planning, body.right, scope, targets, keep_unknown=True)
+    if len(left.columns) != len(right.columns):
+        raise UserError(
+            f"each {word} query must have the same number of columns", "42601", position=body.at + 1
+        )
+    pairs = list(zip(_values_of(left), _values_of(right), strict=True))
+    types = [common_type(pair, word, body.at) for pair in pairs]
+    if not (body.operator == "union" and body.all):
+        for type_ in types:
+            require_equality(Constant(None, type_), body.at)
+    left, right = _cast_leaf(planning, left, types, body.at), _cast_leaf(planning, right, types, body.at)
+    columns = tuple(
+        planning.column(column.name, type_) for column, type_ in zip(left.columns, types, strict=True)
+    )
+    node = SetOperation(
+        body.operator,
+        body.all,
+        left.node,
+        right.node,
+        tuple(column.id for column in left.columns),
+        tuple(column.id for column in right.columns),
+        columns,
+    )
+    return BoundQuery(node, columns)
+
+
+def _values_of(bound: BoundQuery) -> list[Expression]:
+    """What the columns are made of, where that is at hand: literals have no type yet."""
+    if isinstance(bound.node, Project):
+        made = {column.id: value for column, value in bound.node.columns}
+        return [made[column.id] for column in bound.columns]
+    return [reference(column) for column in bound.columns]
+
+
+def _cast_leaf(planning: Planning, bound: BoundQuery, types: Sequence[SqlType], at: int) -> BoundQuery:
+    """One side with its columns in the common types."""
+    if all(column.type == type_ for column, type_ in zip(bound.columns, types, strict=True)):
+        return bound
+    direct = isinstance(bound.node, Project)
+    values = _values_of(bound)
+    columns = tuple(
+        (planning.column(column.name, type_), coerce(planning, value, type_, at))
+        for column, value, type_ in zip(bound.columns, values, types, strict=True)
+    )
+    node = Project(bound.node.input if isinstance(bound.node, Project) and direct else bound.node, columns)
+    return BoundQuery(node, tuple(column for column, _ in columns))
+
+
+# The whole result
+
+
+def finished(planning: Planning, bound: BoundQuery) -> BoundQuery:
+    """A result in which nothing is of unknown type."""
+    if all(column.type != UNKNOWN for column in bound.columns):
+        return bound
+    columns = tuple(
+        (planning.column(column.name, value.type), value)
+        for column in bound.columns
+        for value in (resolved_unknown(planning, reference(column)),)
+    )
+    return BoundQuery(Project(bound.node, columns), tuple(column for column, _ in columns))
+
+
+def assigned(planning: Planning, bound: BoundQuery, targets: Targets) -> BoundQuery:
+    """A result cast to the columns it is meant for; missing columns at the end are an error of the caller."""
+    if len(bound.columns) > len(targets.columns):
+        raise UserError("INSERT has more expressions than target columns", "42601")
+    if len(bound.columns) < len(targets.columns):
+        raise UserError("INSERT has more target columns than expressions", "42601")
+    values: list[Expression] = [
+        assign(planning, reference(column), target.type, target.name, -1)
+        for column, target in zip(bound.columns, targets.columns, strict=True)
+    ]
+    if all(isinstance(value, ColumnRef) for value in values):
+        columns = tuple(
+            replace(column, name=target.name)
+            for column, target in zip(bound.columns, targets.columns, strict=True)
+        )
+        return BoundQuery(bound.node, columns)
+    made = tuple(
+        (planning.column(target.name, value.type), value)
+        for target, value in zip(targets.columns, values, strict=True)
+    )
+    return BoundQuery(Project(bound.node, made), tuple(column for column, _ in made))

@@ -1,0 +1,284 @@
+"""The DuckDB generator: a plan as one SQL text.
+
+Every node is a SELECT whose columns are called `c<number>`, so names never clash and a
+correlated query simply says an outer column's name.  Scans turn stored forms into working
+types, the outermost SELECT turns them back and gives the user's names.
+
+    generate(query, {"u1": "read_parquet([...])"}, mz_now=None)
+
+Not here: expressions (duckdb_expressions.py), running the text and registering kernels
+(the coordinator).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from headwater.core.errors import InvariantViolation, UserError
+from headwater.sql.select.duckdb_expressions import (
+    Surroundings,
+    aggregate,
+    apply,
+    column,
+    expression,
+    order,
+    truth,
+    window,
+)
+from headwater.sql.select.duckdb_values import identifier, quoted, to_stored, to_working
+from headwater.sql.select.functions import equality_key
+from headwater.sql.select.functions.forms import DUCKDB
+from headwater.sql.select.kernels.errors import user_error_of
+from headwater.sql.select.plan import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Join,
+    Limit,
+    Node,
+    Project,
+    Query,
+    Scan,
+    SetOperation,
+    Sort,
+    TableFunction,
+    Values,
+    Window,
+)
+from headwater.sql.select.recursion import deep
+
+
+@deep
+def generate(query: Query, relations: Mapping[str, str], mz_now: int | None = None) -> str:
+    """One SELECT for a query; `relations` gives the table expression behind each relation's id."""
+    generator = _Generator(relations, mz_now)
+    return generator.whole(query)
+
+
+def translate_error(message: str) -> UserError:
+    """The user's error behind a text that DuckDB raised."""
+    found = user_error_of(message)
+    if found is not None:
+        return found
+    if "More than one row returned by a subquery" in message:
+        return UserError("more than one row returned by a subquery used as an expression", "21000")
+    if "INTERRUPT" in message.upper() and "interrupted" in message.lower():
+        return UserError("canceling statement due to user request", "57014")
+    if "Out of Memory" in message:
+        return UserError(
+            "query needs more memory than a small read may use",
+            "53200",
+            hint="Run SET read_engine = 'spark' and try again.",
+        )
+    if "max_expression_depth" in message or "expression depth" in message.lower():
+        return UserError("statement is nested too deeply", "54001")
+    first = message.strip().partition("\n")[0]
+    return UserError(f"could not run the query: {first}", "XX000")
+
+
+class _Generator:
+    """One query being written."""
+
+    def __init__(self, relations: Mapping[str, str], mz_now: int | None) -> None:
+        self._relations = relations
+        self._around = Surroundings(mz_now, self.select)
+        self._fillers = 0
+
+    def whole(self, query: Query) -> str:
+        """The outermost SELECT: stored forms, the user's names, the final order."""
+        node, tail = query.root, ""
+        if isinstance(node, Limit):
+            tail = self._limit(node)
+            node = node.input
+        if isinstance(node, Sort):
+            tail = f"{self._order(node)}{tail}"
+            node = node.input
+        items = ", ".join(
+            f"{to_stored(column(output.id), output.type)} AS {identifier(name)}"
+            for output, name in zip(query.output, _unique([o.name for o in query.output]), strict=True)
+        )
+        return f"SELECT {items or self._filler()} FROM ({self.select(node)}){tail}"
+
+    # Nodes
+
+    def select(self, node: Node) -> str:
+        """A SELECT that puts out the node's columns."""
+        match node:
+            case Scan():
+                return self._scan(node)
+            case Values():
+                return self._values(node)
+            case TableFunction():
+                return self._table_function(node)
+            case Project():
+                return self._project(node)
+            case Filter():
+                return f"SELECT * FROM {self._from(node.input)} WHERE {self._text(node.predicate)}"
+            case Join():
+                return self._join(node)
+            case Aggregate():
+                return self._aggregate(node)
+            case Window():
+                calls = ", ".join(f"{window(call, self._around)} AS {column(o.id)}" for o, call in node.calls)
+                return f"SELECT *, {calls} FROM {self._from(node.input)}"
+            case Distinct():
+                return self._distinct(node)
+            case SetOperation():
+                return self._set_operation(node)
+            case Sort():
+                return f"SELECT * FROM {self._from(node.input)}{self._order(node)}"
+            case Limit():
+                if isinstance(node.input, Sort):
+                    inner = f"SELECT * FROM {self._from(node.input.input)}{self._order(node.input)}"
+                else:
+                    inner = f"SELECT * FROM {self._from(node.input)}"
+                return inner + self._limit(node)
+
+    def _from(self, node: Node) -> str:
+        return f"({self.select(node)})"
+
+    def _text(self, value: object) -> str:
+        return expression(value, self._around)  # type: ignore[arg-type]
+
+    def _filler(self) -> str:
+        """A column for a SELECT that has none; its name is never used."""
+        self._fillers += 1
+        return f"1 AS n{self._fillers}"
+
+    def _order(self, node: Sort) -> str:
+        return " " + order(node.keys, self._around)
+
+    def _limit(self, node: Limit) -> str:
+        text = ""
+        if node.count is not None:
+            text += f" LIMIT {self._text(node.count)}"
+        if node.offset is not None:
+            text += f" OFFSET {self._text(node.offset)}"
+        return text
+
+    def _scan(self, node: Scan) -> str:
+        relation = self._relations.get(node.relation_id)
+        if relation is None:
+            raise InvariantViolation(f"no table expression for relation {node.relation_id} ({node.name})")
+        items = ", ".join(
+            f"{to_working(identifier(output.name), output.type)} AS {column(output.id)}"
+            for output in node.columns
+        )
+        return f"SELECT {items or self._filler()} FROM {relation}"
+
+    def _values(self, node: Values) -> str:
+        if not node.columns:
+            rows = [f"SELECT {self._filler()}" for _ in node.rows]
+            return " UNION ALL ".join(rows)
+        if len(node.rows) == 1:
+            items = (
+                f"{self._text(value)} AS {column(output.id)}"
+                for output, value in zip(node.columns, node.rows[0], strict=True)
+            )
+            return "SELECT " + ", ".join(items)
+        rows = ["(" + ", ".join(self._text(value) for value in row) + ")" for row in node.rows]
+        names = ", ".join(column(output.id) for output in node.columns)
+        return f"SELECT * FROM (VALUES {', '.join(rows)}) AS v({names})"
+
+    def _project(self, node: Project) -> str:
+        items = ", ".join(f"{self._text(value)} AS {column(output.id)}" for output, value in node.columns)
+        if isinstance(node.input, Filter):
+            source = f"{self._from(node.input.input)} WHERE {self._text(node.input.predicate)}"
+        else:
+            source = self._from(node.input)
+        return f"SELECT {items or self._filler()} FROM {source}"
+
+    def _table_function(self, node: TableFunction) -> str:
+        return f"SELECT {self._unnested(node)}" if len(node.columns) == 1 else self._unpacked(node, "")
+
+    def _list(self, node: TableFunction) -> str:
+        texts = tuple(self._text(argument) for argument in node.arguments)
+        types = tuple(argument.type for argument in node.arguments)
+        return apply(node.function.duckdb, node.function.name, texts, types)
+
+    def _unnested(self, node: TableFunction) -> str:
+        """The items that put out a function of one column."""
+        rows = self._list(node)
+        text = f"unnest({rows}) AS {column(node.columns[0].id)}"
+        if node.ordinality is not None:
+            text += f", unnest(range(1, len({rows}) + 1)) AS {column(node.ordinality)}"
+        return text
+
+    def _unpacked(self, node: TableFunction, source: str) -> str:
+        """A function of several columns, whose rows are structs, beside the columns of `source`."""
+        rows = self._list(node)
+        self._fillers += 1
+        row = f"n{self._fillers}"
+        inner = f"SELECT {'*, ' if source else ''}unnest({rows}) AS {row}"
+        if node.ordinality is not None:
+            inner += f", unnest(range(1, len({rows}) + 1)) AS {column(node.ordinality)}"
+        names = [name for name, _ in node.function.columns]
+        items = ", ".join(
+            f"struct_extract({row}, {quoted(name)}) AS {column(output.id)}"
+            for output, name in zip(node.columns, names, strict=True)
+        )
+        return f"SELECT * EXCLUDE ({row}), {items} FROM ({inner}{source})"
+
+    def _join(self, node: Join) -> str:
+        left = self._from(node.left)
+        if node.kind == "cross" and node.lateral and isinstance(node.right, TableFunction):
+            if len(node.right.columns) == 1:
+                return f"SELECT *, {self._unnested(node.right)} FROM {left}"
+            return self._unpacked(node.right, f" FROM {left}")
+        right = ("LATERAL " if node.lateral else "") + self._from(node.right)
+        if node.kind == "cross":
+            return f"SELECT * FROM {left} CROSS JOIN {right}"
+        condition = node.condition
+        on = "TRUE" if condition is None or truth(condition) else self._text(condition)
+        return f"SELECT * FROM {left} {node.kind.upper()} JOIN {right} ON {on}"
+
+    def _aggregate(self, node: Aggregate) -> str:
+        items, keys = [], []
+        for output, value in node.groups:
+            text = self._text(value)
+            key = equality_key(DUCKDB, text, output.type)
+            keys.append(key)
+            # A group's values are equal but need not be identical: any of them will do.
+            shown = text if key == text else f"any_value({text})"
+            items.append(f"{shown} AS {column(output.id)}")
+        items += [f"{aggregate(call, self._around)} AS {column(o.id)}" for o, call in node.aggregates]
+        if not items:
+            items = ["count(*) AS " + self._filler().rpartition(" ")[2]]
+        by = f" GROUP BY {', '.join(_group_key(key) for key in keys)}" if keys else ""
+        return f"SELECT {', '.join(items)} FROM {self._from(node.input)}{by}"
+
+    def _distinct(self, node: Distinct) -> str:
+        if not node.on:
+            return f"SELECT DISTINCT * FROM {self._from(node.input)}"
+        on = ", ".join(equality_key(DUCKDB, self._text(value), value.type) for value in node.on)
+        ordering = order(node.order_by, self._around)
+        place = f"row_number() OVER (PARTITION BY {on} {ordering})"
+        return f"SELECT * FROM {self._from(node.input)} QUALIFY {place} = 1"
+
+    def _set_operation(self, node: SetOperation) -> str:
+        sides = []
+        for side, picked in ((node.left, node.left_columns), (node.right, node.right_columns)):
+            items = ", ".join(
+                f"{column(number)} AS {column(output.id)}"
+                for number, output in zip(picked, node.columns, strict=True)
+            )
+            sides.append(f"(SELECT {items or self._filler()} FROM {self._from(side)})")
+        word = node.kind.upper() + (" ALL" if node.all else "")
+        return f"{sides[0]} {word} {sides[1]}"
+
+
+def _group_key(key: str) -> str:
+    """A key that DuckDB does not take for a position or an output's name."""
+    return f"({key})" if not key.isdigit() else f"({key} + 0)"
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Names that DuckDB can tell apart; a result may have the same name twice."""
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        folded = name.lower()
+        count = seen.get(folded, 0)
+        seen[folded] = count + 1
+        result.append(name if count == 0 else f"{name}:{count}")
+    return result

@@ -1,0 +1,263 @@
+"""Expressions in DuckDB's SQL.
+
+Every text made here is an atom: a name, a literal, a call, or something in parentheses, so
+that forms of the function table may put it anywhere.
+
+Not here: literals (duckdb_values.py), nodes (duckdb.py), the forms (functions/).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from headwater.core.errors import InvariantViolation, UserError, not_supported
+from headwater.core.types import BOOL, SqlType, format_type
+from headwater.sql.select.duckdb_values import literal, quoted
+from headwater.sql.select.functions import assignment_cast, equality_key, find_cast, sort_key
+from headwater.sql.select.functions.entry import Form, Function
+from headwater.sql.select.functions.forms import DUCKDB, duckdb_type
+from headwater.sql.select.plan import (
+    AggregateCall,
+    ArrayOf,
+    Call,
+    Case,
+    Cast,
+    ColumnId,
+    ColumnRef,
+    Constant,
+    Expression,
+    InList,
+    Logical,
+    Node,
+    Parameter,
+    RecordOf,
+    SortKey,
+    Subquery,
+    WindowCall,
+)
+
+_ENGINE_CALL: Final = re.compile(r"<<(\w+)\|")
+_TESTS: Final = {
+    "not": "(NOT {0})",
+    "is null": "({0} IS NULL)",
+    "is not null": "({0} IS NOT NULL)",
+    "is true": "({0} IS TRUE)",
+    "is false": "({0} IS FALSE)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What expressions need of the query around them: the time, and the text of a query inside."""
+
+    mz_now: int | None
+    select: Callable[[Node], str]
+
+
+def column(number: ColumnId) -> str:
+    """How a column is called everywhere."""
+    return f"c{number}"
+
+
+def apply(form: Form | None, name: str, texts: tuple[str, ...], types: tuple[SqlType, ...]) -> str:
+    """A form with its arguments put in."""
+    if form is None:
+        raise not_supported(f"{name} on DuckDB")
+    return form.format(*texts) if isinstance(form, str) else form(texts, types)
+
+
+def expression(value: Expression, around: Surroundings) -> str:
+    """An expression as an atom."""
+    match value:
+        case Constant():
+            return literal(value.value, value.type)
+        case ColumnRef():
+            return column(value.id)
+        case Call():
+            return _call(value, around)
+        case Cast():
+            return cast(expression(value.input, around), value.input.type, value.type, value.implicit)
+        case Case():
+            branches = "".join(
+                f" WHEN {expression(when, around)} THEN {expression(then, around)}"
+                for when, then in value.branches
+            )
+            return f"(CASE{branches} ELSE {expression(value.otherwise, around)} END)"
+        case Logical():
+            texts = [expression(argument, around) for argument in value.arguments]
+            if value.operator in ("and", "or"):
+                return "(" + f" {value.operator.upper()} ".join(texts) + ")"
+            return _TESTS[value.operator].format(texts[0])
+        case InList():
+            keys = [
+                equality_key(DUCKDB, expression(item, around), value.input.type)
+                for item in (value.input, *value.items)
+            ]
+            return f"({keys[0]} IN ({', '.join(keys[1:])}))"
+        case Subquery():
+            return _subquery(value, around)
+        case ArrayOf():
+            items = ", ".join(expression(item, around) for item in value.elements)
+            return f"CAST([{items}] AS {duckdb_type(value.type)})"
+        case RecordOf():
+            return _record(value, around)
+        case Parameter():
+            raise InvariantViolation(f"parameter ${value.number} was not bound before generation")
+
+
+def _call(value: Call, around: Surroundings) -> str:
+    function = value.function
+    if function.name == "mz_now":
+        if around.mz_now is None:
+            raise not_supported("mz_now() without a timestamp")
+        return f"CAST({around.mz_now} AS BIGINT)"
+    texts = tuple(expression(argument, around) for argument in value.arguments)
+    types = tuple(argument.type for argument in value.arguments)
+    made = apply(function.duckdb, function.name, texts, types)
+    if not function.null_guard:
+        return made
+    tests = " OR ".join(f"{text} IS NULL" for text in texts)
+    return f"(CASE WHEN {tests} THEN CAST(NULL AS {duckdb_type(value.type)}) ELSE {made} END)"
+
+
+def cast(text: str, source: SqlType, target: SqlType, implicit: bool) -> str:
+    """A conversion between working types."""
+    if source.kind == "unknown":
+        source = SqlType("text")
+    if source == target:
+        return text
+    entry = assignment_cast(source, target) if implicit else find_cast(source, target)
+    if entry is None:
+        raise UserError(f"cannot cast type {format_type(source)} to {format_type(target)}", "42846")
+    return apply(entry.duckdb, "cast", (text,), (source, target))
+
+
+def _record(value: RecordOf, around: Surroundings) -> str:
+    fields = ", ".join(
+        f"{quoted(name)}: {expression(field, around)}"
+        for (name, _), field in zip(value.type.fields, value.fields, strict=True)
+    )
+    if not fields:
+        raise not_supported("an empty row")
+    return "{" + fields + "}"
+
+
+# Queries inside
+
+
+def _subquery(value: Subquery, around: Surroundings) -> str:
+    inner = around.select(value.root)
+    if value.kind == "exists":
+        return f"(EXISTS ({inner}))"
+    if value.column is None:
+        raise InvariantViolation(f"a {value.kind} subquery without a column")
+    picked = column(value.column)
+    if value.kind == "scalar":
+        return f"(SELECT {picked} FROM ({inner}))"
+    if value.kind == "array":
+        return f"(SELECT coalesce(list({picked}), CAST([] AS {duckdb_type(value.type)})) FROM ({inner}))"
+    return _quantified(value, inner, picked, around)
+
+
+def _quantified(value: Subquery, inner: str, picked: str, around: Surroundings) -> str:
+    """ANY and ALL: by DuckDB's own where the comparison is a plain one, else by counting answers."""
+    function, operand = value.comparison, value.operand
+    if function is None or operand is None:
+        raise InvariantViolation(f"{value.kind} without a comparison")
+    left = expression(operand, around)
+    types = (operand.type, _compared_type(function, operand.type))
+    test = apply(function.duckdb, function.name, (left, picked), types)
+    if test == f"({left} {function.name} {picked})" and function.name in ("=", "<>", "<", "<=", ">", ">="):
+        return f"({left} {function.name} {value.kind.upper()} (SELECT {picked} FROM ({inner})))"
+    rows = f"(SELECT {test} AS t FROM ({inner}))"
+    if value.kind == "any":
+        answer = "CASE WHEN bool_or(t) THEN TRUE WHEN count(*) > count(t) THEN NULL ELSE FALSE END"
+    else:
+        answer = "CASE WHEN NOT bool_and(t) THEN FALSE WHEN count(*) > count(t) THEN NULL ELSE TRUE END"
+    return f"(SELECT {answer} FROM {rows})"
+
+
+def _compared_type(function: Function, operand: SqlType) -> SqlType:
+    """The type of a query's column: what the entry wants there."""
+    wanted = function.arguments[-1]
+    return wanted if isinstance(wanted, SqlType) and wanted.kind != operand.kind else operand
+
+
+# Sorting, aggregates, windows
+
+
+def order(keys: tuple[SortKey, ...], around: Surroundings) -> str:
+    """ORDER BY with its items, or nothing."""
+    if not keys:
+        return ""
+    items = []
+    for key in keys:
+        text = sort_key(DUCKDB, expression(key.expression, around), key.expression.type)
+        direction = "DESC" if key.descending else "ASC"
+        items.append(f"{text} {direction} NULLS {'FIRST' if key.nulls_first else 'LAST'}")
+    return "ORDER BY " + ", ".join(items)
+
+
+def aggregate(call: AggregateCall, around: Surroundings, over: str = "") -> str:
+    """An aggregate: DISTINCT, ORDER BY, FILTER and OVER go into every engine call of its form.
+
+    Arguments are put in last, so that nothing a user wrote is ever taken for a mark.
+    """
+    texts = tuple(expression(argument, around) for argument in call.arguments)
+    types = tuple(argument.type for argument in call.arguments)
+    places = tuple(f"\x01{index}\x01" for index in range(len(texts)))
+    form = apply(call.function.duckdb, call.function.name, places, types)
+    ordering = order(call.order_by, around)
+    suffix = over
+    if call.filter is not None:
+        suffix = f" FILTER (WHERE {expression(call.filter, around)}){over}"
+    expanded = _expanded(form, call.distinct, bool(ordering))
+    filled = re.sub("\x01(\\d+)\x01", lambda found: texts[int(found.group(1))], expanded)
+    return filled.replace("\x02", f" {ordering}").replace("\x03", suffix)
+
+
+def _expanded(form: str, distinct: bool, ordered: bool) -> str:
+    """Each `<<name|arguments>>` as the engine's call; calls may stand in arguments of others."""
+    while (start := _last_call(form)) is not None:
+        end = form.index(">>", start.end())
+        name, arguments = start.group(1), form[start.end() : end]
+        if name == "count" and not arguments.strip():
+            arguments = "*"
+        inside = ("DISTINCT " if distinct and arguments != "*" else "") + arguments
+        if ordered and arguments:
+            inside += "\x02"
+        form = f"{form[: start.start()]}{name}({inside})\x03{form[end + 2 :]}"
+    return form
+
+
+def _last_call(form: str) -> re.Match[str] | None:
+    found = None
+    for found in _ENGINE_CALL.finditer(form):  # noqa: B007
+        pass
+    return found
+
+
+def window(call: WindowCall, around: Surroundings) -> str:
+    """A window function with its OVER."""
+    parts = []
+    if call.partition_by:
+        keys = [equality_key(DUCKDB, expression(item, around), item.type) for item in call.partition_by]
+        parts.append("PARTITION BY " + ", ".join(keys))
+    if call.order_by:
+        parts.append(order(call.order_by, around))
+    if call.frame is not None:
+        bounds = [_bound(word, offset, around) for word, offset in (call.frame.start, call.frame.end)]
+        parts.append(f"{call.frame.unit.upper()} BETWEEN {bounds[0]} AND {bounds[1]}")
+    return aggregate(call.call, around, over=f" OVER ({' '.join(parts)})")
+
+
+def _bound(word: str, offset: Expression | None, around: Surroundings) -> str:
+    return word.upper() if offset is None else f"{expression(offset, around)} {word.upper()}"
+
+
+def truth(value: Expression) -> bool:
+    """Whether a condition is the constant TRUE."""
+    return isinstance(value, Constant) and value.type == BOOL and value.value in ("t", "true")

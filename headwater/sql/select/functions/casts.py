@@ -1,0 +1,432 @@
+"""Casts: from which type to which, in which context, and how.
+
+    implicit     anywhere a value of the target type is wanted
+    assignment   into a column, and explicitly
+    explicit     only where CAST or :: is written
+
+The contexts are PostgreSQL's.  Anything can be printed to text (assignment) and read from
+text (explicit); a modifier (numeric(2), varchar(3), timestamp(0)) is applied by the same
+form as the cast itself, so a cast of a type to itself with another modifier is a cast too.
+
+Not here: names to regclass and back, which need the catalog (the binder's).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from headwater.core.errors import not_supported
+from headwater.core.types import FACTS, SqlType, array_of, format_type, numeric
+from headwater.sql.select.functions.entry import Form
+from headwater.sql.select.functions.forms import (
+    DUCKDB,
+    SPARK,
+    Texts,
+    Types,
+    bound,
+    call,
+    cast_to,
+    failure,
+    numeric_bare,
+    numeric_text,
+    type_text,
+)
+from headwater.sql.select.kernels.casts import ARRAYS_READ, READ_AS
+
+Context = Literal["implicit", "assignment", "explicit"]
+Make = Callable[[str, str, SqlType, SqlType], str]
+
+
+@dataclass(frozen=True, slots=True)
+class CastEntry:
+    """A cast: forms are handed (argument,) and (source, target)."""
+
+    context: Context
+    duckdb: Form | None
+    spark: Form | None
+
+
+_SIGNED: Final = ("int2", "int4", "int8")
+_UNSIGNED: Final = ("uint2", "uint4", "uint8")
+_FLOATS: Final = ("float4", "float8")
+_INTEGERS: Final = (*_SIGNED, *_UNSIGNED)
+_TEXTS: Final = ("text", "varchar", "char", "name")
+_REGISTERED: Final = ("regclass", "regtype", "regproc", "regnamespace")
+_OIDS: Final = ("oid", *_REGISTERED)
+_BOUNDS: Final = {
+    "int2": (-(2**15), 2**15 - 1),
+    "int4": (-(2**31), 2**31 - 1),
+    "int8": (-(2**63), 2**63 - 1),
+    "uint2": (0, 2**16 - 1),
+    "uint4": (0, 2**32 - 1),
+    "uint8": (0, 2**64 - 1),
+    "oid": (0, 2**32 - 1),
+}
+
+
+# Integers
+
+
+def _checked(engine: str, text: str, target: SqlType, kind: str) -> str:
+    """A cast after a check of the range, with PostgreSQL's words."""
+    low, high = _BOUNDS[kind]
+    name = FACTS[kind].name
+    body = (
+        f"CASE WHEN r IS NULL OR r BETWEEN {low} AND {high} THEN r"
+        f" ELSE {failure(engine, f'{name} out of range', '22003')} END"
+    )
+    return cast_to(engine, bound(engine, text, body), target)
+
+
+def _between_integers(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    low, high = _BOUNDS.get(target.kind, _BOUNDS["oid"])
+    source_low, source_high = _BOUNDS.get(source.kind, _BOUNDS["oid"])
+    if low <= source_low and source_high <= high:
+        return cast_to(engine, text, target)
+    native = target.kind in _SIGNED if engine == SPARK else target.kind in _INTEGERS
+    if native:  # the engine's own check raises, and is translated
+        return cast_to(engine, text, target)
+    wide = cast_to(engine, text, numeric(0)) if engine == SPARK else text
+    return _checked(engine, wide, target, target.kind if target.kind in _BOUNDS else "oid")
+
+
+def _float_to_integer(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    if engine == DUCKDB:
+        return cast_to(engine, text, target)
+    if target.kind in _SIGNED:
+        return cast_to(engine, f"rint({text})", target)
+    return _checked(engine, f"CAST(rint({text}) AS DECIMAL(38,0))", target, target.kind)
+
+
+def _numeric_to_integer(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    if source.scale is None:
+        if target.kind in _SIGNED:
+            return call(engine, f"hw_numeric_to_{target.kind}", text)
+        text = cast_to(engine, call(engine, "hw_numeric_fit", text, "0"), numeric(0))
+        return _checked(engine, text, target, target.kind)
+    if engine == DUCKDB:
+        return cast_to(engine, text, target)
+    rounded = text if source.scale == 0 else f"round({text}, 0)"
+    if target.kind in _SIGNED:
+        return cast_to(engine, rounded, target)
+    return _checked(engine, rounded, target, target.kind)
+
+
+# Numerics
+
+
+def _to_numeric(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    """From numeric, integers and floats."""
+    if source.kind in _INTEGERS:
+        if target.scale is not None:
+            return cast_to(engine, text, target)
+        return f"CAST({text} AS {'STRING' if engine == SPARK else 'VARCHAR'})"
+    if source.kind in _FLOATS:
+        text = call(engine, f"hw_{source.kind}_to_numeric", cast_to(engine, text, SqlType("float8")))
+        source = numeric()
+    if target.scale is None:
+        return numeric_bare(engine, text, source)
+    if source.scale is None:
+        return cast_to(engine, call(engine, "hw_numeric_fit", text, str(target.scale)), target)
+    return text if source.scale == target.scale else cast_to(engine, text, target)
+
+
+def _numeric_to_float(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    # Through text, because the engines' own conversion is not correctly rounded.
+    double = call(engine, "hw_numeric_to_float8", text)
+    if source.scale is not None:
+        double = f"CAST({numeric_text(engine, text, source)} AS DOUBLE)"
+    return double if target.kind == "float8" else cast_to(engine, double, target)
+
+
+# Text
+
+
+def _to_text(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    """Anything's text, without a length."""
+    string = "STRING" if engine == SPARK else "VARCHAR"
+    match source.kind:
+        case "text" | "varchar" | "name" | '"char"' | "uuid" | "json" | "jsonb" | "unknown" | "mz_aclitem":
+            return text
+        case "char":
+            return f"rtrim({text})" if engine == SPARK else f"rtrim({text}, ' ')"
+        case "numeric":
+            return numeric_bare(engine, text, source)
+        case kind if kind in (*_INTEGERS, *_OIDS, "bool", "mz_timestamp"):
+            return f"CAST({text} AS {string})"
+        case "bytea":
+            return f"concat('\\\\x', lower(hex({text})))" if engine == SPARK else f"('\\x' || lower(hex({text})))"
+        case kind:
+            return call(engine, "hw_to_text", text, type_text(source, engine))
+
+
+def _limited(engine: str, text: str, target: SqlType, assignment: bool) -> str:
+    """Cut or refuse what is longer than the type allows, pad char."""
+    if target.kind == '"char"':
+        return f"substring({text}, 1, 1)"
+    if target.kind == "name":
+        return text
+    if target.length is None:
+        return text
+    kernel = "hw_text_fit" if assignment else "hw_text_cut"
+    kind = "'char'" if target.kind == "char" else "'varchar'"
+    return call(engine, kernel, text, str(target.length), kind)
+
+
+def _text_cast(assignment: bool) -> Make:
+    def make(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+        if source.kind == "char" and target.kind == "char":
+            return text if source.length == target.length else _limited(engine, text, target, assignment)
+        printed = _to_text(engine, text, source, target)
+        if source.kind == "varchar" and target.kind == "varchar" and source.length == target.length:
+            return printed
+        return _limited(engine, printed, target, assignment)
+
+    return make
+
+
+def _from_text(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    if source.kind == "char":
+        text = _to_text(engine, text, source, target)
+    if target.kind in _REGISTERED:
+        return call(engine, "hw_text_to_oid", text)
+    read = call(engine, f"hw_text_to_{target.kind}", text)
+    if target.kind in _UNSIGNED:
+        return cast_to(engine, read, target)
+    return _modified(engine, read, target)
+
+
+def _modified(engine: str, text: str, target: SqlType) -> str:
+    """The target's modifier applied to a value of its bare type."""
+    if target.scale is None:
+        return text
+    if target.kind == "numeric":
+        return cast_to(engine, call(engine, "hw_numeric_fit", text, str(target.scale)), target)
+    if target.kind in ("timestamp", "timestamptz", "time") and target.scale < 6:
+        return call(engine, f"hw_{target.kind}_scale", text, str(target.scale))
+    return text
+
+
+# Times
+
+
+def _same(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    return text
+
+
+def _rescaled(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    """A time or timestamp with another precision."""
+    if target.scale is None or (source.scale is not None and source.scale <= target.scale):
+        return text
+    return _modified(engine, text, target)
+
+
+def _native(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    return cast_to(engine, text, target)
+
+
+def _between_times(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    # Both engines run in UTC, so a change of zone is a change of type.
+    return _rescaled(engine, cast_to(engine, text, target), source, target)
+
+
+def _time_of_day(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    return _modified(engine, call(engine, f"hw_{source.kind}_to_time", text), target)
+
+
+def _kernel(name: str) -> Make:
+    return lambda engine, text, source, target: call(engine, name, text)
+
+
+def _moment_of_timestamp(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    return call(engine, f"hw_mz_timestamp_to_{target.kind}", text)
+
+
+# Booleans, documents
+
+
+def _bool_to_integer(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    return cast_to(engine, text, target)
+
+
+def _integer_to_bool(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    return f"({text} <> 0)"
+
+
+def _from_jsonb(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    if target.kind == "bool":
+        return call(engine, "hw_jsonb_to_bool", text)
+    number = call(engine, "hw_jsonb_to_numeric", text, f"'{format_type(target.bare())}'")
+    if target.kind == "numeric":
+        return _to_numeric(engine, number, numeric(), target)
+    if target.kind in _FLOATS:
+        return _numeric_to_float(engine, number, numeric(), target)
+    return _numeric_to_integer(engine, number, numeric(), target)
+
+
+def _table() -> dict[tuple[str, str], tuple[Context, Make]]:
+    table: dict[tuple[str, str], tuple[Context, Make]] = {}
+
+    def add(sources: tuple[str, ...], targets: tuple[str, ...], context: Context, make: Make) -> None:
+        for source in sources:
+            for target in targets:
+                table[source, target] = (context, make)
+
+    add(_INTEGERS, _INTEGERS, "assignment", _between_integers)
+    for source, targets in (
+        ("int2", ("int4", "int8")),
+        ("int4", ("int8",)),
+        ("uint2", ("uint4", "uint8", "int4", "int8")),
+        ("uint4", ("uint8", "int8")),
+    ):
+        add((source,), targets, "implicit", _between_integers)
+    add(_INTEGERS, _FLOATS, "implicit", _native)
+    add(_INTEGERS, ("numeric",), "implicit", _to_numeric)
+    add(("numeric",), ("numeric",), "implicit", _to_numeric)
+    add(_FLOATS, ("numeric",), "assignment", _to_numeric)
+    add(("numeric",), _FLOATS, "implicit", _numeric_to_float)
+    add(("numeric",), _INTEGERS, "assignment", _numeric_to_integer)
+    add(("float4",), ("float8",), "implicit", _native)
+    add(("float8",), ("float4",), "assignment", _native)
+    add(_FLOATS, _INTEGERS, "assignment", _float_to_integer)
+    add(_SIGNED, ("oid", *_REGISTERED), "implicit", _between_integers)
+    add(_OIDS, ("int4", "int8"), "assignment", _between_integers)
+    add(_OIDS, _OIDS, "implicit", _same)
+    add(("int4",), ("bool",), "explicit", _integer_to_bool)
+    add(("bool",), ("int4",), "explicit", _bool_to_integer)
+    _add_times(add)
+    _add_texts(add)
+    add(("json",), ("jsonb",), "assignment", lambda engine, text, source, target: call(engine, "hw_text_to_jsonb", text))
+    add(("jsonb",), ("json",), "assignment", _same)
+    add(("jsonb",), ("bool", "numeric", *_SIGNED, *_FLOATS), "explicit", _from_jsonb)
+    return table
+
+
+Add = Callable[[tuple[str, ...], tuple[str, ...], Context, Make], None]
+
+
+def _add_times(add: Add) -> None:
+    add(("date",), ("timestamp", "timestamptz"), "implicit", _native)
+    add(("timestamp",), ("timestamptz",), "implicit", _between_times)
+    add(("timestamptz",), ("timestamp",), "assignment", _between_times)
+    for kind in ("timestamp", "timestamptz", "time"):
+        add((kind,), (kind,), "implicit", _rescaled)
+    add(("timestamp", "timestamptz"), ("date",), "assignment", _native)
+    add(("timestamp", "timestamptz", "interval"), ("time",), "assignment", _time_of_day)
+    add(("time",), ("interval",), "implicit", _kernel("hw_time_to_interval"))
+    add(_SIGNED, ("mz_timestamp",), "implicit", _native)
+    add(_UNSIGNED, ("mz_timestamp",), "implicit", _native)
+    add(("numeric",), ("mz_timestamp",), "implicit", lambda engine, text, source, target: _numeric_to_integer(
+        engine, text, source, SqlType("int8")))  # fmt: skip
+    add(("timestamp", "timestamptz", "date"), ("mz_timestamp",), "implicit",
+        lambda engine, text, source, target: call(engine, f"hw_{source.kind}_to_mz_timestamp", text))  # fmt: skip
+    add(("mz_timestamp",), ("timestamp", "timestamptz"), "implicit", _moment_of_timestamp)
+    add(("mz_timestamp",), ("numeric",), "assignment", lambda engine, text, source, target: _to_numeric(
+        engine, text, SqlType("int8"), target))  # fmt: skip
+
+
+def _add_texts(add: Add) -> None:
+    printable = tuple(kind for kind in FACTS if kind not in ("void", *_TEXTS))
+    add(printable, _TEXTS, "assignment", _text_cast(assignment=False))
+    add(_TEXTS, (*(kind for kind in READ_AS), *_REGISTERED), "explicit", _from_text)
+    cut = _text_cast(assignment=False)
+    add(_TEXTS, ("text", "varchar"), "implicit", cut)
+    add(("text", "varchar", "char"), ("char",), "implicit", cut)
+    add(("text", "varchar", "char"), ("name",), "implicit", cut)
+    add(("name",), ("name",), "implicit", cut)
+    add(("name",), ("char",), "assignment", cut)
+    add(_TEXTS, ('"char"',), "assignment", cut)
+    add(('"char"',), ("text",), "implicit", cut)
+
+
+_CASTS: Final = _table()
+
+
+def find_cast(source: SqlType, target: SqlType) -> CastEntry | None:
+    """The cast between two types, or None where PostgreSQL has none."""
+    if source.element is not None or target.element is not None:
+        return _container_cast(source, target)
+    if source.kind == "record" or target.kind == "record":
+        return _record_cast(source, target)
+    found = _CASTS.get((source.kind, target.kind))
+    if found is not None:
+        return _entry(*found)
+    return _entry("implicit", _same) if source.kind == target.kind else None
+
+
+def assignment_cast(source: SqlType, target: SqlType) -> CastEntry | None:
+    """As `find_cast`, where a text that is too long is an error instead of being cut."""
+    entry = find_cast(source, target)
+    if entry is None or target.kind not in ("varchar", "char") or target.element is not None:
+        return entry
+    return _entry(entry.context, _text_cast(assignment=True))
+
+
+def _entry(context: Context, make: Make) -> CastEntry:
+    def form(engine: str) -> Callable[[Texts, Types], str]:
+        return lambda texts, types: make(engine, texts[0], types[0], types[1])
+
+    return CastEntry(context, form(DUCKDB), form(SPARK))
+
+
+def _container_cast(source: SqlType, target: SqlType) -> CastEntry | None:
+    if source.element is not None and target.kind in _TEXTS:
+        return _entry("assignment", _text_cast(assignment=False))
+    if target.element is not None and source.kind in _TEXTS:
+        readable = target.kind == "array" and target.element.kind in ARRAYS_READ
+        return _entry("explicit", _array_from_text) if readable and target.element.element is None else None
+    if source.kind == "int2vector" and target == array_of(SqlType("int2")):
+        return _entry("implicit", _same)
+    if source.element is None or target.element is None:
+        return None
+    if "map" in (source.kind, target.kind) and source.kind != target.kind:
+        return None
+    inner = find_cast(source.element, target.element)
+    if inner is None or source.kind == "map":
+        return _entry("implicit", _same) if source == target else None
+    context: Context = inner.context if source.kind == target.kind else "explicit"
+    if source.element == target.element:
+        return _entry(context, _same)
+    return CastEntry(context, _each(inner.duckdb, DUCKDB), _each(inner.spark, SPARK))
+
+
+def _each(inner: Form | None, engine: str) -> Form | None:
+    """The cast of every element; Spark's lambdas cannot call kernels, so then it has no form."""
+    if inner is None or isinstance(inner, str):
+        return inner
+
+    def form(texts: Texts, types: Types) -> str:
+        source, target = types[0].element, types[1].element
+        if source is None or target is None:
+            return texts[0]
+        body = inner(("e",), (source, target))
+        if engine == SPARK:
+            if "hw_" in body:
+                raise not_supported(f"a cast from {format_type(types[0])} to {format_type(types[1])}")
+            return f"transform({texts[0]}, e -> {body})"
+        return f"list_transform({texts[0]}, lambda e: {body})"
+
+    return form
+
+
+def _array_from_text(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    element = target.element
+    if element is None:
+        return text
+    read = call(engine, f"hw_text_to_{element.kind}_array", _to_text(engine, text, source, target))
+    bare = array_of(element.bare())
+    if bare == target:
+        return read
+    form = _container_cast(bare, target)
+    made = None if form is None else (form.spark if engine == SPARK else form.duckdb)
+    return read if made is None or isinstance(made, str) else made((read,), (bare, target))
+
+
+def _record_cast(source: SqlType, target: SqlType) -> CastEntry | None:
+    if source.kind == "record" and target.kind in _TEXTS:
+        return _entry("assignment", _text_cast(assignment=False))
+    if source.kind == target.kind and source.fields == target.fields:
+        return _entry("implicit", _same)
+    return None

@@ -1,0 +1,169 @@
+"""Comparisons, and the keys by which values are sorted, grouped and joined.
+
+Most types compare in the engines as they do in PostgreSQL (text by bytes, NaN equal to
+itself and greatest).  The others are compared by a key:
+
+    unconstrained numeric   equal texts are equal numbers; order by the kernel's bytes
+    interval                DuckDB's own; in Spark its length in microseconds, a month being 30 days
+    char(n)                 without trailing blanks
+    jsonb                   equal texts are equal values; order by a kernel's bytes
+
+Not here: IN, BETWEEN, NULLIF, which the binder writes with these; LIKE (strings.py).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headwater.core.errors import UserError, not_supported
+from headwater.core.types import (
+    BOOL,
+    BYTEA,
+    DATE,
+    FLOAT4,
+    FLOAT8,
+    INT2,
+    INT4,
+    INT8,
+    INTERVAL,
+    JSONB,
+    MZ_TIMESTAMP,
+    NAME,
+    OID,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UINT2,
+    UINT4,
+    UINT8,
+    UUID,
+    SqlType,
+    format_type,
+)
+from headwater.sql.select.functions.entry import Form, Function, Wanted
+from headwater.sql.select.functions.forms import SPARK, Texts, Types, both, numeric_bare
+
+_PLAIN: Final = (
+    BOOL, INT2, INT4, INT8, UINT2, UINT4, UINT8, FLOAT4, FLOAT8, TEXT, NAME, SqlType('"char"'), BYTEA, DATE, TIME,
+    TIMESTAMP, TIMESTAMPTZ, UUID, OID, MZ_TIMESTAMP,
+)  # fmt: skip
+_SYMBOLS: Final = ("=", "<>", "<", "<=", ">", ">=")
+
+
+def equality_key(engine: str, text: str, type_: SqlType) -> str:
+    """An expression whose values are equal just when the typed values are."""
+    match type_.kind:
+        case "interval" if engine == SPARK:
+            return _interval_key(text)
+        case "char":
+            return f"rtrim({text})" if engine == SPARK else f"rtrim({text}, ' ')"
+        case "json":
+            raise _no_operator("=", type_)
+    return text
+
+
+def sort_key(engine: str, text: str, type_: SqlType) -> str:
+    """An expression whose values order as the typed values do."""
+    match type_.kind:
+        case "numeric" if type_.scale is None:
+            return f"hw_numeric_key({text})"
+        case "jsonb":
+            return f"hw_jsonb_key({text})"
+        case kind if kind in ("json", "mz_aclitem"):
+            raise _no_operator("<", type_)
+        case "map":
+            raise not_supported(f"ordering by {format_type(type_)}")
+    _check_nested(type_)
+    return equality_key(engine, text, type_)
+
+
+def _check_nested(type_: SqlType) -> None:
+    """Elements inside a container have no key of their own, so they must order natively."""
+    inner = [field for _, field in type_.fields] if type_.element is None else [type_.element]
+    for part in inner:
+        odd = part.kind in ("jsonb", "interval", "char", "map") or (part.kind == "numeric" and part.scale is None)
+        if odd:
+            raise not_supported(f"ordering by {format_type(type_)}")
+        _check_nested(part)
+
+
+def _no_operator(symbol: str, type_: SqlType) -> UserError:
+    name = format_type(type_)
+    return UserError(f"operator does not exist: {name} {symbol} {name}", "42883")
+
+
+def _interval_key(text: str) -> str:
+    day = "CAST(86400000000 AS DECIMAL(38,0))"
+    return (
+        f"((CAST({text}.months AS DECIMAL(38,0)) * 30 + {text}.days) * {day} + {text}.microseconds)"
+    )
+
+
+def _forms(symbol: str) -> tuple[Form, Form]:
+    def make(engine: str, texts: Texts, types: Types) -> str:
+        left, right = _comparable(engine, symbol, texts, types)
+        if symbol == "is distinct from":
+            return f"(NOT ({left} <=> {right}))" if engine == SPARK else f"({left} IS DISTINCT FROM {right})"
+        return f"({left} {symbol} {right})"
+
+    return both(make)
+
+
+def _comparable(engine: str, symbol: str, texts: Texts, types: Types) -> tuple[str, str]:
+    kind = types[0].kind
+    if kind == "numeric" and any(type_.scale is None for type_ in types):
+        texts = tuple(numeric_bare(engine, text, type_) for text, type_ in zip(texts, types, strict=True))
+        types = tuple(type_.bare() for type_ in types)
+    if symbol in ("=", "<>", "is distinct from"):
+        keys = [equality_key(engine, text, type_) for text, type_ in zip(texts, types, strict=True)]
+    else:
+        keys = [sort_key(engine, text, type_) for text, type_ in zip(texts, types, strict=True)]
+    return keys[0], keys[1]
+
+
+def _entries() -> list[Function]:
+    wanted: list[Wanted] = [*_PLAIN, "numeric", INTERVAL, SqlType("char"), JSONB, "anyarray", "anylist"]
+    entries = []
+    for symbol in (*_SYMBOLS, "is distinct from"):
+        duckdb, spark = _forms(symbol)
+        for want in wanted:
+            entries.append(Function(symbol, (want, want), BOOL, duckdb, spark, "operator"))
+    return entries
+
+
+def _extreme(name: str) -> tuple[Form, Form]:
+    """greatest and least, which skip NULLs in PostgreSQL and in both engines."""
+
+    def make(engine: str, texts: Texts, types: Types) -> str:
+        if len(texts) == 1:
+            return texts[0]
+        if sort_key(engine, "x", types[0]) != "x":
+            raise not_supported(f"{name} of {format_type(types[0])}")
+        return f"{name}({', '.join(texts)})"
+
+    return both(make)
+
+
+def _coalesce(engine: str, texts: Texts, types: Types) -> str:
+    return f"coalesce({', '.join(texts)})"
+
+
+def _same(types: Types) -> SqlType:
+    """The type that all arguments have; numerics take the greatest scale."""
+    if types[0].kind == "numeric" and any(type_ != types[0] for type_ in types):
+        scales = [type_.scale for type_ in types]
+        return types[scales.index(None)] if None in scales else max(types, key=lambda type_: type_.scale or 0)
+    return types[0]
+
+
+def _variadic(name: str, forms: tuple[Form, Form]) -> Function:
+    return Function(name, ("anyelement",), _same, *forms, variadic=True)
+
+
+FUNCTIONS: Final[tuple[Function, ...]] = (
+    *_entries(),
+    _variadic("greatest", _extreme("greatest")),
+    _variadic("least", _extreme("least")),
+    _variadic("coalesce", both(_coalesce)),
+)

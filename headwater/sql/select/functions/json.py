@@ -1,0 +1,95 @@
+"""Functions and operators over jsonb, all by kernels: jsonb is canonical text in both engines.
+
+A value of any type is handed over with its type as a constant; several of them as one record.
+Not here: aggregates, the functions that give rows (tables.py).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headwater.core.types import BOOL, INT4, JSON, JSONB, TEXT, SqlType, array_of
+from headwater.sql.select.functions.entry import Form, Function
+from headwater.sql.select.functions.forms import SPARK, Texts, Types, both, call, kernel_function, type_text
+
+_TEXTS: Final = array_of(TEXT)
+
+
+def record_of(engine: str, texts: Texts, types: Types) -> tuple[str, SqlType]:
+    """Several values as one record, and its type."""
+    names = [f"f{index}" for index in range(len(texts))]
+    type_ = SqlType("record", fields=tuple(zip(names, types, strict=True)))
+    if engine == SPARK:
+        inside = ", ".join(f"'{name}', {text}" for name, text in zip(names, texts, strict=True))
+        return f"named_struct({inside})", type_
+    inside = ", ".join(f"'{name}': {text}" for name, text in zip(names, texts, strict=True))
+    return f"{{{inside}}}", type_
+
+
+def _of_value(kernel: str) -> tuple[Form, Form]:
+    def make(engine: str, texts: Texts, types: Types) -> str:
+        return call(engine, kernel, texts[0], type_text(types[0], engine))
+
+    return both(make)
+
+
+def _of_values(kernel: str) -> tuple[Form, Form]:
+    def make(engine: str, texts: Texts, types: Types) -> str:
+        value, type_ = record_of(engine, texts, types)
+        return call(engine, kernel, value, type_text(type_, engine))
+
+    return both(make)
+
+
+def _operators() -> list[Function]:
+    def entry(name: str, right: SqlType, returns: SqlType, kernel: str, *places: str) -> Function:
+        return kernel_function(name, (JSONB, right), returns, kernel, *places, shape="operator")
+
+    return [
+        entry("->", TEXT, JSONB, "hw_jsonb_get"),
+        entry("->", INT4, JSONB, "hw_jsonb_item"),
+        entry("->>", TEXT, TEXT, "hw_jsonb_get_text"),
+        entry("->>", INT4, TEXT, "hw_jsonb_item_text"),
+        entry("#>", _TEXTS, JSONB, "hw_jsonb_path"),
+        entry("#>>", _TEXTS, TEXT, "hw_jsonb_path_text"),
+        entry("@>", JSONB, BOOL, "hw_jsonb_contains"),
+        entry("<@", JSONB, BOOL, "hw_jsonb_contains", "{1}", "{0}"),
+        entry("?", TEXT, BOOL, "hw_jsonb_exists"),
+        entry("?|", _TEXTS, BOOL, "hw_jsonb_exists_any"),
+        entry("?&", _TEXTS, BOOL, "hw_jsonb_exists_all"),
+        entry("||", JSONB, JSONB, "hw_jsonb_concat"),
+        entry("-", TEXT, JSONB, "hw_jsonb_delete"),
+        entry("-", INT4, JSONB, "hw_jsonb_delete_item"),
+        entry("-", _TEXTS, JSONB, "hw_jsonb_delete_keys"),
+        entry("#-", _TEXTS, JSONB, "hw_jsonb_delete_path"),
+    ]
+
+
+def _path(kernel: str, name: str, returns: SqlType) -> Function:
+    """jsonb_extract_path(document, step, step, ...)."""
+
+    def make(engine: str, texts: Texts, types: Types) -> str:
+        steps = ", ".join(texts[1:])
+        return call(engine, kernel, texts[0], f"array({steps})" if engine == SPARK else f"[{steps}]")
+
+    return Function(name, (JSONB, TEXT), returns, *both(make), variadic=True)
+
+
+FUNCTIONS: Final[tuple[Function, ...]] = (
+    *_operators(),
+    Function("to_jsonb", ("any",), JSONB, *_of_value("hw_to_jsonb")),
+    Function("jsonb_build_object", ("any",), JSONB, *_of_values("hw_jsonb_build_object"), variadic=True),
+    Function("jsonb_build_array", ("any",), JSONB, *_of_values("hw_jsonb_build_array"), variadic=True),
+    Function("jsonb_build_object", (), JSONB, "'{{}}'", "'{{}}'"),
+    Function("jsonb_build_array", (), JSONB, "'[]'", "'[]'"),
+    kernel_function("jsonb_typeof", (JSONB,), TEXT, "hw_jsonb_typeof"),
+    kernel_function("json_typeof", (JSON,), TEXT, "hw_jsonb_typeof"),
+    kernel_function("jsonb_array_length", (JSONB,), INT4, "hw_jsonb_array_length"),
+    kernel_function("json_array_length", (JSON,), INT4, "hw_jsonb_array_length"),
+    kernel_function("jsonb_strip_nulls", (JSONB,), JSONB, "hw_jsonb_strip_nulls"),
+    kernel_function("jsonb_pretty", (JSONB,), TEXT, "hw_jsonb_pretty"),
+    kernel_function("jsonb_set", (JSONB, _TEXTS, JSONB), JSONB, "hw_jsonb_set", "{0}", "{1}", "{2}", "TRUE"),
+    kernel_function("jsonb_set", (JSONB, _TEXTS, JSONB, BOOL), JSONB, "hw_jsonb_set"),
+    _path("hw_jsonb_path", "jsonb_extract_path", JSONB),
+    _path("hw_jsonb_path_text", "jsonb_extract_path_text", TEXT),
+)

@@ -1,0 +1,83 @@
+"""Functions that clients ask about the system: what psql's commands and reflection use.
+
+Everything is visible and permitted here, nobody wrote comments or defaults, so most answers
+are constants; types print by their oid.
+
+Not here: functions of the session (current_user, version, ...) and those that need names of
+the catalog, which the binder makes.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headwater.core.types import BOOL, INT4, INT8, NAME, OID, TEXT, SqlType, array_of
+from headwater.sql.select.functions.entry import Form, Function, Wanted
+from headwater.sql.select.functions.forms import kernel_function
+
+
+def _answer(name: str, arguments: tuple[Wanted, ...], returns: SqlType, duckdb: Form, spark: Form = "") -> Function:
+    return Function(name, arguments, returns, duckdb, spark or duckdb)
+
+
+def _nothing(name: str, arguments: tuple[Wanted, ...]) -> Function:
+    return _answer(name, arguments, TEXT, "CAST(NULL AS VARCHAR)", "CAST(NULL AS STRING)")
+
+
+_VISIBLE: Final = (
+    "table", "type", "function", "operator", "opclass", "opfamily", "conversion", "ts_config", "ts_dict",
+    "ts_parser", "ts_template", "collation", "statistics_obj",
+)  # fmt: skip
+
+
+def _permitted() -> list[Function]:
+    """has_x_privilege([who,] what, which): everyone may."""
+    entries = []
+    for what in ("database", "schema", "table", "sequence", "function", "type", "language", "tablespace", "server",
+                 "any_column"):  # fmt: skip
+        name = f"has_{what}_privilege"
+        for target in (TEXT, OID):
+            entries.append(_answer(name, (target, TEXT), BOOL, "({0} IS NOT NULL OR NULL)"))
+            for who in (TEXT, OID):
+                entries.append(_answer(name, (who, target, TEXT), BOOL, "({1} IS NOT NULL OR NULL)"))
+    for column in (TEXT, INT4):
+        for target in (TEXT, OID):
+            entries.append(_answer("has_column_privilege", (target, column, TEXT), BOOL, "({0} IS NOT NULL OR NULL)"))
+    entries.append(_answer("pg_has_role", (OID, TEXT), BOOL, "({0} IS NOT NULL OR NULL)"))
+    entries.append(_answer("pg_has_role", (TEXT, TEXT), BOOL, "({0} IS NOT NULL OR NULL)"))
+    for who in (TEXT, OID):
+        for role in (TEXT, OID):
+            entries.append(_answer("pg_has_role", (who, role, TEXT), BOOL, "({1} IS NOT NULL OR NULL)"))
+    return entries
+
+
+FUNCTIONS: Final[tuple[Function, ...]] = (
+    *(_answer(f"pg_{what}_is_visible", (OID,), BOOL, "({0} IS NOT NULL OR NULL)") for what in _VISIBLE),
+    *_permitted(),
+    kernel_function("format_type", (OID, INT4), TEXT, "hw_format_type"),
+    kernel_function("pg_encoding_to_char", (INT4,), NAME, "hw_encoding_name"),
+    kernel_function("pg_char_to_encoding", (NAME,), INT4, "hw_encoding_number"),
+    _nothing("obj_description", (OID, TEXT)),
+    _nothing("obj_description", (OID,)),
+    _nothing("col_description", (OID, INT4)),
+    _nothing("shobj_description", (OID, TEXT)),
+    _nothing("pg_get_partkeydef", (OID,)),
+    _nothing("pg_get_partition_constraintdef", (OID,)),
+    _nothing("pg_get_statisticsobjdef_columns", (OID,)),
+    _nothing("pg_get_serial_sequence", (TEXT, TEXT)),
+    _nothing("pg_get_function_result", (OID,)),
+    _nothing("pg_get_function_arguments", (OID,)),
+    _nothing("pg_get_function_identity_arguments", (OID,)),
+    _nothing("pg_tablespace_location", (OID,)),
+    _answer("pg_get_expr", (TEXT, OID), TEXT, "{0}"),
+    _answer("pg_get_expr", (TEXT, OID, BOOL), TEXT, "{0}"),
+    _answer("pg_is_in_recovery", (), BOOL, "FALSE"),
+    _answer("pg_is_other_temp_schema", (OID,), BOOL, "({0} IS NULL AND NULL)"),
+    _answer("pg_my_temp_schema", (), OID, "CAST(0 AS BIGINT)"),
+    _answer("pg_relation_is_publishable", (OID,), BOOL, "({0} IS NULL AND NULL)"),
+    _answer("pg_relation_size", (OID,), INT8, "CAST(nullif({0}, {0}) AS BIGINT)"),
+    _answer("pg_table_size", (OID,), INT8, "CAST(nullif({0}, {0}) AS BIGINT)"),
+    _answer("pg_total_relation_size", (OID,), INT8, "CAST(nullif({0}, {0}) AS BIGINT)"),
+    kernel_function("pg_size_pretty", (INT8,), TEXT, "hw_size_pretty"),
+    kernel_function("parse_ident", (TEXT,), array_of(TEXT), "hw_parse_ident"),
+)

@@ -1,0 +1,110 @@
+"""Functions that give rows.
+
+A form is an expression that gives a list: one element a row, a struct where there are several
+columns.  The generators take the list apart and number it for WITH ORDINALITY.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headwater.core.types import INT4, INT8, INTERVAL, JSONB, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ, SqlType, array_of
+from headwater.sql.select.functions.arrays import element
+from headwater.sql.select.functions.entry import Form, Function, TypeRule, Wanted
+from headwater.sql.select.functions.forms import (
+    DUCKDB,
+    SPARK,
+    Texts,
+    Types,
+    both,
+    by_kernel,
+    call,
+    cast_to,
+    numeric_bare,
+)
+
+_TEXTS: Final = array_of(TEXT)
+
+
+def _rows(
+    name: str,
+    arguments: tuple[Wanted, ...],
+    returns: TypeRule,
+    forms: tuple[Form, Form],
+    columns: tuple[tuple[str, TypeRule], ...] = (),
+) -> Function:
+    return Function(name, arguments, returns, *forms, "table", columns=columns or (("", returns),))
+
+
+# Series
+
+
+def _integers(type_: SqlType) -> list[Function]:
+    whole = array_of(type_)
+    plain = cast_to(DUCKDB, "generate_series(CAST({0} AS BIGINT), CAST({1} AS BIGINT))", whole)
+    spark = "(CASE WHEN {0} <= {1} THEN sequence({0}, {1}) WHEN {0} > {1} THEN slice(array({0}), 1, 0) END)"
+    wide = [f"CAST({{{i}}} AS BIGINT)" for i in range(3)]
+    stepped = [cast_to(engine, call(engine, "hw_series_int8", *wide), whole) for engine in (DUCKDB, SPARK)]
+    return [
+        _rows("generate_series", (type_, type_), type_, (plain, spark)),
+        _rows("generate_series", (type_,) * 3, type_, (stepped[0], stepped[1])),
+    ]
+
+
+def _numerics(engine: str, texts: Texts, types: Types) -> str:
+    values = [numeric_bare(engine, text, type_) for text, type_ in zip(texts, types, strict=True)]
+    return call(engine, "hw_series_numeric", *values, *(["'1'"] if len(values) == 2 else []))
+
+
+def _subscripts(engine: str, texts: Texts, types: Types) -> str:
+    if engine == SPARK:
+        return f"transform({texts[0]}, (x, i) -> i + 1)"
+    return f"list_transform({texts[0]}, lambda x, i: CAST(i AS INTEGER))"
+
+
+# Documents
+
+
+def _pairs(values: str) -> tuple[Form, Form]:
+    """Keys and values side by side."""
+
+    def make(engine: str, texts: Texts, types: Types) -> str:
+        keys = call(engine, "hw_jsonb_keys", texts[0])
+        listed = call(engine, values, texts[0])
+        if engine == SPARK:
+            return f"transform(arrays_zip({keys}, {listed}), x -> named_struct('key', x['0'], 'value', x['1']))"
+        return f"list_transform(list_zip({keys}, {listed}), lambda x: {{'key': x[1], 'value': x[2]}})"
+
+    return both(make)
+
+
+def _documents() -> list[Function]:
+    return [
+        _rows("jsonb_array_elements", (JSONB,), JSONB, by_kernel("hw_jsonb_elements"), (("value", JSONB),)),
+        _rows("jsonb_array_elements_text", (JSONB,), TEXT, by_kernel("hw_jsonb_elements_text"), (("value", TEXT),)),
+        _rows("jsonb_object_keys", (JSONB,), TEXT, by_kernel("hw_jsonb_keys")),
+        _rows("jsonb_each", (JSONB,), JSONB, _pairs("hw_jsonb_values"), (("key", TEXT), ("value", JSONB))),
+        _rows("jsonb_each_text", (JSONB,), TEXT, _pairs("hw_jsonb_values_text"), (("key", TEXT), ("value", TEXT))),
+    ]
+
+
+FUNCTIONS: Final[tuple[Function, ...]] = (
+    *_integers(INT4),
+    *_integers(INT8),
+    _rows("generate_series", ("numeric", "numeric"), NUMERIC, both(_numerics)),
+    _rows("generate_series", ("numeric",) * 3, NUMERIC, both(_numerics)),
+    *(
+        _rows("generate_series", (type_, type_, INTERVAL), type_, by_kernel(f"hw_series_{type_.kind}"))
+        for type_ in (TIMESTAMP, TIMESTAMPTZ)
+    ),
+    _rows("generate_subscripts", ("anyarray", INT4), INT4, both(_subscripts)),
+    _rows("unnest", ("anyarray",), element, ("{0}", "{0}")),
+    _rows("unnest", ("anylist",), element, ("{0}", "{0}")),
+    *_documents(),
+    _rows("regexp_split_to_table", (TEXT, TEXT), TEXT, by_kernel("hw_regexp_split", "{0}", "{1}", "''")),
+    _rows("regexp_split_to_table", (TEXT,) * 3, TEXT, by_kernel("hw_regexp_split")),
+    _rows("regexp_matches", (TEXT, TEXT), _TEXTS, by_kernel("hw_regexp_all", "{0}", "{1}", "''")),
+    _rows("regexp_matches", (TEXT,) * 3, _TEXTS, by_kernel("hw_regexp_all")),
+    _rows("string_to_table", (TEXT, TEXT), TEXT, by_kernel("hw_string_to_array", "{0}", "{1}", "NULL")),
+    _rows("string_to_table", (TEXT,) * 3, TEXT, by_kernel("hw_string_to_array")),
+)

@@ -1,0 +1,91 @@
+"""Kernels: our own column-wise functions inside both engines.
+
+Where DuckDB or Spark differ from PostgreSQL, or from each other, one piece of Python gives
+one answer in both.  A kernel takes and gives Arrow arrays in stored form, is described
+without any engine (kernel.py), and is registered under the same name everywhere.
+
+    function table --form--> SQL text calling hw_... --engine--> Arrow batch --> kernel
+
+Kernels fail with a `UserError`; it travels through the engine as marked text and is found
+again by `user_error_of`.  Spark is not imported here: the cluster registers
+`spark_function(kernel)` for each of KERNELS.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+import duckdb
+
+from headwater.core.errors import InvariantViolation
+from headwater.sql.select.kernels import (
+    aggregates,
+    arrays,
+    casts,
+    digests,
+    documents,
+    intervals,
+    numbers,
+    numerics,
+    patterns,
+    system,
+    texts,
+    times,
+)
+from headwater.sql.select.kernels.errors import KernelError, user_error_of
+from headwater.sql.select.kernels.kernel import (
+    Kernel,
+    duckdb_function,
+    duckdb_of,
+    spark_function,
+    spark_of,
+)
+
+__all__ = [
+    "KERNELS",
+    "KERNELS_BY_NAME",
+    "Kernel",
+    "KernelError",
+    "register_duckdb",
+    "spark_function",
+    "spark_of",
+    "user_error_of",
+]
+
+KERNELS: Final[tuple[Kernel, ...]] = (
+    *numbers.KERNELS,
+    *numerics.KERNELS,
+    *casts.KERNELS,
+    *aggregates.KERNELS,
+    *intervals.KERNELS,
+    *times.KERNELS,
+    *texts.KERNELS,
+    *digests.KERNELS,
+    *documents.KERNELS,
+    *arrays.KERNELS,
+    *patterns.KERNELS,
+    *system.KERNELS,
+)
+
+KERNELS_BY_NAME: Final[dict[str, Kernel]] = {kernel.name: kernel for kernel in KERNELS}
+
+if len(KERNELS_BY_NAME) != len(KERNELS):
+    twice = [name for name, count in Counter(kernel.name for kernel in KERNELS).items() if count > 1]
+    raise InvariantViolation(f"kernels with the same name: {', '.join(twice)}")
+
+
+def register_duckdb(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make every kernel callable in a DuckDB database; its cursors share them."""
+    for kernel in KERNELS:
+        # DuckDB takes arguments of any type only where none are declared.
+        free = "any" in kernel.arguments
+        parameters = None if free else [duckdb_of(name) for name in kernel.arguments]
+        connection.create_function(
+            kernel.name,
+            duckdb_function(kernel),
+            parameters,
+            duckdb_of(kernel.returns),
+            type="arrow",
+            null_handling="special",
+        )

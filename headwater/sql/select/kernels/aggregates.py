@@ -1,0 +1,267 @@
+"""Kernels that finish an aggregate: they take the list of a group's values.
+
+Sums and variances of numerics are exact until the last division; those of floats follow
+PostgreSQL's own updating formulas, value by value in the order of the list, so that the last
+digit agrees.  NULLs in a list are skipped; a missing list (no rows) gives NULL.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+
+from headwater.core.errors import UserError
+from headwater.sql.select.kernels.intervals import divided
+from headwater.sql.select.kernels.kernel import Interval, Kernel, row_wise
+from headwater.sql.select.kernels.numerics import (
+    canonical,
+    exact_product,
+    exact_sum,
+    quotient,
+    quotient_scale,
+    square_root,
+)
+
+
+def _present(values: Iterable[Any]) -> list[Any]:
+    return [value for value in values if value is not None]
+
+
+# Numerics
+
+
+def _numeric_sum(texts: list[str | None]) -> str | None:
+    values = _present(texts)
+    return canonical(exact_sum(map(Decimal, values))) if values else None
+
+
+def _numeric_variance(sample: bool, root: bool) -> Callable[[list[str | None]], str | None]:
+    def run(texts: list[str | None]) -> str | None:
+        values = [Decimal(text) for text in _present(texts)]
+        count = len(values)
+        if count == 0 or (sample and count == 1):
+            return None
+        if not all(value.is_finite() for value in values):
+            return "NaN"
+        total = exact_sum(values)
+        squares = exact_sum(exact_product(value, value) for value in values)
+        top = exact_sum((exact_product(Decimal(count), squares), exact_product(total, total).copy_negate()))
+        if top <= 0:
+            return "0"
+        bottom = Decimal(count * (count - 1) if sample else count * count)
+        scale = quotient_scale(top, bottom)
+        variance = quotient(top, bottom, scale)
+        return canonical(square_root(variance, scale) if root else variance)
+
+    return run
+
+
+# Floats
+
+
+def _overflow() -> UserError:
+    return UserError("value out of range: overflow", "22003")
+
+
+def _float4_sum(values: list[float | None]) -> float | None:
+    """Every partial sum is a float4, as PostgreSQL keeps it."""
+    present = _present(values)
+    if not present:
+        return None
+    total = np.float32(present[0])
+    with np.errstate(all="ignore"):
+        for value in present[1:]:
+            before = total
+            total = np.float32(total + np.float32(value))
+            if np.isinf(total) and not np.isinf(before) and not math.isinf(value):
+                raise _overflow()
+    return float(total)
+
+
+def _float_variance(sample: bool, root: bool) -> Callable[[list[float | None]], float | None]:
+    def run(values: list[float | None]) -> float | None:
+        present = _present(values)
+        count = len(present)
+        if count == 0 or (sample and count == 1):
+            return None
+        _, squares = _accumulated(present)
+        variance = squares / (count - 1 if sample else count)
+        return math.sqrt(variance) if root and not math.isnan(variance) else variance
+
+    return run
+
+
+def _accumulated(values: list[float]) -> tuple[float, float]:
+    """The sum, and the sum of squared differences from the mean."""
+    total = squares = 0.0
+    for seen, value in enumerate(values):
+        before = total
+        total += value
+        if seen == 0:
+            if not math.isfinite(value):
+                squares = math.nan
+            continue
+        step = value * (seen + 1.0) - total
+        squares += step * step / ((seen + 1.0) * seen)
+        if math.isinf(total) or math.isinf(squares):
+            if not math.isinf(before) and not math.isinf(value):
+                raise _overflow()
+            squares = math.nan
+    return total, squares
+
+
+def _regression(pairs: list[list[float | None] | None], name: str) -> float | None:
+    """The two-argument statistics; a pair is (Y, X) as SQL writes them."""
+    present = [(pair[0], pair[1]) for pair in pairs if pair is not None and pair[0] is not None and pair[1] is not None]
+    count = float(len(present))
+    if count == 0 or (name == "covar_samp" and count < 2):
+        return None
+    sum_x = sum_y = sxx = syy = sxy = 0.0
+    for seen, (y, x) in enumerate(present):
+        if x is None or y is None:
+            continue
+        sum_x += x
+        sum_y += y
+        if seen == 0:
+            if not math.isfinite(x):
+                sxx = sxy = math.nan
+            if not math.isfinite(y):
+                syy = sxy = math.nan
+            continue
+        step_x, step_y = x * (seen + 1.0) - sum_x, y * (seen + 1.0) - sum_y
+        scale = 1.0 / ((seen + 1.0) * seen)
+        sxx += step_x * step_x * scale
+        syy += step_y * step_y * scale
+        sxy += step_x * step_y * scale
+        if any(map(math.isinf, (sum_x, sum_y, sxx, syy, sxy))):
+            raise UserError("a statistic of infinite values not yet supported", "0A000")
+    return _statistic(name, count, (sum_x, sum_y, sxx, syy, sxy))
+
+
+def _statistic(name: str, count: float, sums: tuple[float, float, float, float, float]) -> float | None:
+    sum_x, sum_y, sxx, syy, sxy = sums
+    if name in ("regr_slope", "regr_intercept", "regr_r2", "corr") and sxx == 0:
+        return None
+    if name == "corr" and syy == 0:
+        return None
+    match name:
+        case "corr":
+            return sxy / math.sqrt(sxx * syy)
+        case "covar_pop":
+            return sxy / count
+        case "covar_samp":
+            return sxy / (count - 1.0)
+        case "regr_slope":
+            return sxy / sxx
+        case "regr_intercept":
+            return (sum_y - sum_x * sxy / sxx) / count
+        case "regr_r2":
+            return 1.0 if syy == 0 else (sxy * sxy) / (sxx * syy)
+    return {
+        "regr_sxx": sxx,
+        "regr_syy": syy,
+        "regr_sxy": sxy,
+        "regr_avgx": sum_x / count,
+        "regr_avgy": sum_y / count,
+    }[name]
+
+
+# Ordered sets
+
+
+def checked_fraction(fraction: float) -> float:
+    """A percentile's fraction, from 0 to 1."""
+    if math.isnan(fraction) or not 0 <= fraction <= 1:
+        raise UserError(f"percentile value {fraction:g} is not between 0 and 1", "22003")
+    return fraction
+
+
+def _percentile(fraction: float | None, values: list[float | None] | None) -> float | None:
+    present = _present(values or ())
+    if fraction is None or not present:
+        return None
+    place = checked_fraction(fraction) * (len(present) - 1)
+    low, high = present[math.floor(place)], present[math.ceil(place)]
+    if math.floor(place) == math.ceil(place):
+        return float(low)
+    return float(low + (place - math.floor(place)) * (high - low))
+
+
+# Intervals and texts
+
+
+def _intervals(values: list[dict[str, int] | None]) -> list[Interval]:
+    return [(value["months"], value["days"], value["microseconds"]) for value in _present(values)]
+
+
+def _interval_sum(values: list[dict[str, int] | None]) -> Interval | None:
+    present = _intervals(values)
+    if not present:
+        return None
+    months, days, microseconds = (sum(part) for part in zip(*present, strict=True))
+    return months, days, microseconds
+
+
+def _interval_average(values: list[dict[str, int] | None]) -> Interval | None:
+    total = _interval_sum(values)
+    count = len(_present(values))
+    return None if total is None else divided(total, float(count))
+
+
+def _string_agg(pairs: list[list[str | None]]) -> str | None:
+    """Pairs of value and separator; the first value's separator is not used."""
+    parts: list[str] = []
+    empty = True
+    for value, separator in pairs:
+        if value is None:
+            continue
+        if not empty and separator is not None:
+            parts.append(separator)
+        parts.append(value)
+        empty = False
+    return None if empty else "".join(parts)
+
+
+def _bytea_agg(pairs: list[list[bytes | None]]) -> bytes | None:
+    parts: list[bytes] = []
+    empty = True
+    for value, separator in pairs:
+        if value is None:
+            continue
+        if not empty and separator is not None:
+            parts.append(separator)
+        parts.append(value)
+        empty = False
+    return None if empty else b"".join(parts)
+
+
+_VARIANCES: Final = {
+    "var_samp": (True, False),
+    "var_pop": (False, False),
+    "stddev_samp": (True, True),
+    "stddev_pop": (False, True),
+}
+
+KERNELS: Final[tuple[Kernel, ...]] = (
+    row_wise("hw_numeric_sum", ("text[]",), "text", _numeric_sum, raises=False),
+    *(
+        row_wise(f"hw_numeric_{name}", ("text[]",), "text", _numeric_variance(*how), raises=False)
+        for name, how in _VARIANCES.items()
+    ),
+    row_wise("hw_float4_sum", ("float4[]",), "float4", _float4_sum),
+    *(
+        row_wise(f"hw_float8_{name}", ("float8[]",), "float8", _float_variance(*how))
+        for name, how in _VARIANCES.items()
+    ),
+    row_wise("hw_float8_regression", ("float8[][]", "text"), "float8", _regression),
+    row_wise("hw_fraction", ("float8",), "float8", checked_fraction),
+    row_wise("hw_percentile_cont", ("float8", "float8[]"), "float8", _percentile, strict=False),
+    row_wise("hw_interval_sum", ("interval[]",), "interval", _interval_sum),
+    row_wise("hw_interval_avg", ("interval[]",), "interval", _interval_average),
+    row_wise("hw_string_agg", ("text[][]",), "text", _string_agg, raises=False),
+    row_wise("hw_bytea_agg", ("bytea[][]",), "bytea", _bytea_agg, raises=False),
+)

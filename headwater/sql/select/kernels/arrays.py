@@ -1,0 +1,115 @@
+"""Kernels over arrays and rows: text joined and cut, series."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.core.errors import UserError
+from headwater.core.types import type_from_json
+from headwater.formats.text import to_text
+from headwater.sql.select.kernels.intervals import DAY_US
+from headwater.sql.select.kernels.kernel import Interval, Kernel, row_wise
+from headwater.sql.select.kernels.numerics import canonical, exact_sum
+from headwater.sql.select.kernels.times import add_months
+
+_ROWS_MAX: Final = 50_000_000
+
+
+def _join(arrays: pa.Array, types: pa.Array, separators: pa.Array, nulls: pa.Array) -> pa.Array:
+    """array_to_string; NULL elements are left out unless a text for them is given."""
+    if len(arrays) == 0:
+        return pa.array([], pa.string())
+    element = type_from_json(json.loads(types[0].as_py())).element
+    if element is None:
+        raise UserError("array_to_string wants an array", "42804")
+    texts = to_text(arrays.values, element).to_pylist()
+    offsets = arrays.offsets.to_pylist()
+    results: list[str | None] = []
+    rows = zip(arrays.is_valid().to_pylist(), separators.to_pylist(), nulls.to_pylist(), strict=True)
+    for row, (valid, separator, null) in enumerate(rows):
+        if not valid or separator is None:
+            results.append(None)
+            continue
+        parts = texts[offsets[row] : offsets[row + 1]]
+        shown = [null if part is None else part for part in parts]
+        results.append(separator.join(part for part in shown if part is not None))
+    return pa.array(results, pa.string())
+
+
+def _split(text: str | None, separator: str | None, null: str | None) -> list[str | None] | None:
+    """string_to_array; without a separator every character is an element."""
+    if text is None:
+        return None
+    if text == "":
+        return []
+    parts = list(text) if separator is None else text.split(separator) if separator else [text]
+    return [None if part == null else part for part in parts]
+
+
+# Series
+
+
+def _zero_step() -> UserError:
+    return UserError("step size cannot equal zero", "22023")
+
+
+def _too_long() -> UserError:
+    return UserError(f"a series of more than {_ROWS_MAX} rows not yet supported", "0A000")
+
+
+def _integers(start: int, stop: int, step: int) -> list[int]:
+    if step == 0:
+        raise _zero_step()
+    series = range(start, stop + (1 if step > 0 else -1), step)
+    if len(series) > _ROWS_MAX:
+        raise _too_long()
+    return list(series)
+
+
+def _numerics(start_text: str, stop_text: str, step_text: str) -> list[str]:
+    start, stop, step = Decimal(start_text), Decimal(stop_text), Decimal(step_text)
+    for name, value in (("start", start), ("stop", stop), ("step size", step)):
+        if not value.is_finite():
+            what = "NaN" if value.is_nan() else "infinity"
+            raise UserError(f"{name}{' value' if name != 'step size' else ''} cannot be {what}", "22023")
+    if step == 0:
+        raise _zero_step()
+    values: list[str] = []
+    while (start <= stop) if step > 0 else (start >= stop):
+        values.append(canonical(start))
+        start = exact_sum((start, step))
+        if len(values) > _ROWS_MAX:
+            raise _too_long()
+    return values
+
+
+def _moments(start: int, stop: int, step: Interval) -> list[int]:
+    months, days, microseconds = step
+    length = (months * 30 + days) * DAY_US + microseconds
+    if length == 0:
+        raise _zero_step()
+    values: list[int] = []
+    while (start <= stop) if length > 0 else (start >= stop):
+        values.append(start)
+        day = start // DAY_US
+        if months:
+            day = int(add_months(np.array([day]), np.array([months]))[0])
+        start = (day + days) * DAY_US + start % DAY_US + microseconds
+        if len(values) > _ROWS_MAX:
+            raise _too_long()
+    return values
+
+
+KERNELS: Final[tuple[Kernel, ...]] = (
+    Kernel("hw_array_to_string", ("any", "text", "text", "text"), "text", _join, raises=False),
+    row_wise("hw_string_to_array", ("text",) * 3, "text[]", _split, strict=False, raises=False),
+    row_wise("hw_series_int8", ("int8",) * 3, "int8[]", _integers),
+    row_wise("hw_series_numeric", ("text",) * 3, "text[]", _numerics),
+    row_wise("hw_series_timestamp", ("timestamp", "timestamp", "interval"), "timestamp[]", _moments),
+    row_wise("hw_series_timestamptz", ("timestamptz", "timestamptz", "interval"), "timestamptz[]", _moments),
+)

@@ -1,0 +1,131 @@
+"""Kernels over bytes: digests, and bytes written as text.
+
+Not here: bytea's own text (formats/text.py).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+import zlib
+from typing import Final
+
+from headwater.core.errors import UserError
+from headwater.sql.select.kernels.kernel import Kernel, row_wise
+
+_DIGESTS: Final = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
+
+
+def _unknown_encoding(name: str) -> UserError:
+    return UserError(f'unrecognized encoding: "{name}"', "22023")
+
+
+def encode(data: bytes, name: str) -> str:
+    match name.lower():
+        case "hex":
+            return data.hex()
+        case "base64":
+            whole = base64.b64encode(data).decode()
+            return "\n".join(whole[i : i + 76] for i in range(0, len(whole), 76))
+        case "escape":
+            return "".join(
+                "\\\\" if byte == 0x5C else f"\\{byte:03o}" if byte == 0 or byte >= 0x80 else chr(byte) for byte in data
+            )
+    raise _unknown_encoding(name)
+
+
+def decode(text: str, name: str) -> bytes:
+    match name.lower():
+        case "hex":
+            return _from_hex(text)
+        case "base64":
+            return _from_base64(text)
+        case "escape":
+            return _from_escape(text)
+    raise _unknown_encoding(name)
+
+
+def _from_hex(text: str) -> bytes:
+    digits = re.sub(r"[ \n\t\r]", "", text)
+    wrong = re.search(r"[^0-9a-fA-F]", digits)
+    if wrong is not None:
+        raise UserError(f'invalid hexadecimal digit: "{wrong.group()}"', "22023")
+    if len(digits) % 2:
+        raise UserError("invalid hexadecimal data: odd number of digits", "22023")
+    return bytes.fromhex(digits)
+
+
+def _from_base64(text: str) -> bytes:
+    body = re.sub(r"[ \n\t\r]", "", text)
+    wrong = re.search(r"[^A-Za-z0-9+/=]", body)
+    if wrong is not None:
+        raise UserError(f'invalid symbol "{wrong.group()}" found while decoding base64 sequence', "22023")
+    try:
+        return base64.b64decode(body, validate=True)
+    except binascii.Error:
+        raise UserError(
+            "invalid base64 end sequence",
+            "22023",
+            hint="Input data is missing padding, is truncated, or is otherwise corrupted.",
+        ) from None
+
+
+def _from_escape(text: str) -> bytes:
+    parts = re.findall(rb"\\\\|\\[0-3][0-7]{2}|[^\\]|\\", text.encode())
+    if b"\\" in parts:
+        raise UserError("invalid input syntax for type bytea", "22P02")
+    return b"".join(
+        part if len(part) == 1 else b"\\" if part == b"\\\\" else bytes([int(part[1:], 8)]) for part in parts
+    )
+
+
+def _digest(data: bytes, name: str) -> bytes:
+    if name.lower() not in _DIGESTS:
+        raise UserError(f'Cannot use "{name}": No such hash algorithm', "22023")
+    return hashlib.new(name.lower(), data, usedforsecurity=False).digest()
+
+
+def _keyed(data: bytes, key: bytes, name: str) -> bytes:
+    if name.lower() not in _DIGESTS:
+        raise UserError(f'Cannot use "{name}": No such hash algorithm', "22023")
+    return hmac.new(key, data, name.lower()).digest()
+
+
+def _utf8(data: bytes, encoding: str) -> str:
+    if encoding.lower().replace("-", "").replace("_", "") not in ("utf8", "unicode"):
+        raise UserError(f'invalid source encoding name "{encoding}"', "22023")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        shown = " ".join(f"0x{byte:02x}" for byte in data[error.start : error.end])
+        raise UserError(f'invalid byte sequence for encoding "UTF8": {shown}', "22021") from None
+    if "\x00" in text:
+        raise UserError('invalid byte sequence for encoding "UTF8": 0x00', "22021")
+    return text
+
+
+def _bytes_of(text: str, encoding: str) -> bytes:
+    if encoding.lower().replace("-", "").replace("_", "") not in ("utf8", "unicode"):
+        raise UserError(f'invalid destination encoding name "{encoding}"', "22023")
+    return text.encode()
+
+
+def _byte_at(data: bytes, index: int) -> int:
+    if not 0 <= index < len(data):
+        raise UserError(f"index {index} out of valid range, 0..{len(data) - 1}", "2202E")
+    return data[index]
+
+
+KERNELS: Final[tuple[Kernel, ...]] = (
+    row_wise("hw_encode", ("bytea", "text"), "text", encode),
+    row_wise("hw_decode", ("text", "text"), "bytea", decode),
+    row_wise("hw_digest", ("bytea", "text"), "bytea", _digest),
+    row_wise("hw_hmac", ("bytea", "bytea", "text"), "bytea", _keyed),
+    row_wise("hw_crc32", ("bytea",), "int8", zlib.crc32, raises=False),
+    row_wise("hw_convert_from", ("bytea", "text"), "text", _utf8),
+    row_wise("hw_convert_to", ("text", "text"), "bytea", _bytes_of),
+    row_wise("hw_get_byte", ("bytea", "int4"), "int4", _byte_at),
+)

@@ -1,0 +1,90 @@
+"""Errors that travel through an engine as text, and back.
+
+A kernel runs inside DuckDB or a Spark worker, where an exception becomes a text inside
+the engine's own error.  `HW|sqlstate|message|detail|hint|` survives that; `user_error_of`
+finds it again, and also reads the engines' own words for the errors that native operators
+raise (overflow, division by zero), so that `+` need not be a kernel to fail as PostgreSQL does.
+
+Not here: catching the engines' exceptions (whoever runs a query).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from headwater.core.errors import UserError
+
+
+class KernelError(Exception):
+    """A user's error on its way through an engine."""
+
+
+_MARKED: Final = re.compile(r"HW\|([0-9A-Z]{5})\|([^|\n]*)\|([^|\n]*)\|([^|\n]*)\|")
+
+# DuckDB names the physical type in its messages, Spark the SQL type.
+_RANGES: Final[dict[str, str]] = {
+    "INT8": "smallint",
+    "INT16": "smallint",
+    "SMALLINT": "smallint",
+    "INT32": "integer",
+    "INT": "integer",
+    "INTEGER": "integer",
+    "INT64": "bigint",
+    "BIGINT": "bigint",
+    "UINT16": "uint2",
+    "USMALLINT": "uint2",
+    "UINT32": "uint4",
+    "UINTEGER": "uint4",
+    "UINT64": "uint8",
+    "UBIGINT": "uint8",
+    "FLOAT": "real",
+    "DOUBLE": "double precision",
+}
+_DIVISION: Final = re.compile(r"division by zero|DIVIDE_BY_ZERO|REMAINDER_BY_ZERO", re.IGNORECASE)
+_OVERFLOWS: Final = (
+    re.compile(r"Overflow in \w+ of (\w+)"),
+    re.compile(r"out of range for the destination type (\w+)"),
+    re.compile(r"Overflow on (\w+)"),
+    re.compile(r'CAST_OVERFLOW\].* cannot be cast to "(\w+)'),
+    re.compile(r"Out of Range Error: Cannot (?:negate|take the absolute value of).*?(\w+)"),
+)
+_DECIMAL: Final = re.compile(
+    r"to type DECIMAL|HUGEINT|Could not cast value .* to DECIMAL|NUMERIC_VALUE_OUT_OF_RANGE|DECIMAL\(38\)"
+)
+_RANGE_ONLY: Final = re.compile(r"ARITHMETIC_OVERFLOW|Out of Range Error|CAST_OVERFLOW")
+
+
+def marked_text(error: UserError) -> str:
+    """The text that carries a user's error through an engine."""
+    parts = (error.message, error.detail or "", error.hint or "")
+    return f"HW|{error.sqlstate}|{'|'.join(_escape(part) for part in parts)}|"
+
+
+def user_error_of(text: str) -> UserError | None:
+    """The user's error in an engine's error text; None when the engine means something else."""
+    found = _MARKED.search(text)
+    if found is not None:
+        sqlstate, message, detail, hint = found.groups()
+        return UserError(_unescape(message), sqlstate, _unescape(detail) or None, _unescape(hint) or None)
+    if _DIVISION.search(text):
+        return UserError("division by zero", "22012")
+    if _DECIMAL.search(text):
+        return UserError("numeric field overflow", "22003")
+    for pattern in _OVERFLOWS:
+        found = pattern.search(text)
+        if found is not None:
+            name = _RANGES.get(found.group(1))
+            return UserError("value out of range" if name is None else f"{name} out of range", "22003")
+    if _RANGE_ONLY.search(text):
+        return UserError("value out of range", "22003")
+    return None
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\p").replace("\n", "\\n").replace("\r", "\\r")
+
+
+def _unescape(text: str) -> str:
+    codes = {"\\\\": "\\", "\\p": "|", "\\n": "\n", "\\r": "\r"}
+    return re.sub(r"\\[\\pnr]", lambda found: codes[found.group()], text)

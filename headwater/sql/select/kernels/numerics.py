@@ -1,0 +1,433 @@
+"""Kernels over unconstrained numerics: canonical text in, canonical text out.
+
+Sums, differences and products are exact.  Quotients, roots, logarithms and powers have as
+many digits after the point as PostgreSQL gives them, which it decides by the numbers'
+weights in base 10000 so that at least 16 digits are significant; then needless zeros go.
+Texts that come from a decimal(38, s) keep their zeros on the way in, because their number
+of digits after the point is part of that decision.
+
+A sort key is bytes that order as the numbers do: NaN is the greatest.
+
+Not here: numerics with a scale, which are the engines' own decimals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
+from functools import reduce
+from typing import Final
+
+from headwater.core.errors import UserError
+from headwater.sql.select.kernels.kernel import Kernel, row_wise
+
+_DIGITS_SIGNIFICANT_MIN: Final = 16
+_SCALE_MAX: Final = 1000
+_WEIGHT_MAX: Final = 131_072
+_EXACT: Final = Context(prec=200_000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+_LOG10_E: Final = 0.434294481903252
+_LN_10: Final = 2.302585092994046
+
+
+def canonical(value: Decimal) -> str:
+    """No exponent, no needless zeros, no minus zero; NaN and infinities by name."""
+    if not value.is_finite():
+        return "NaN" if value.is_nan() else "Infinity" if value > 0 else "-Infinity"
+    text = format(value, "f")
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return "0" if text in ("-0", "") else text
+
+
+def _overflow() -> UserError:
+    return UserError("value overflows numeric format", "22003")
+
+
+def _division_by_zero() -> UserError:
+    return UserError("division by zero", "22012")
+
+
+def exact_sum(values: Iterable[Decimal]) -> Decimal:
+    """The sum of any numbers, without rounding."""
+    return reduce(_EXACT.add, values, Decimal(0))
+
+
+def exact_product(left: Decimal, right: Decimal) -> Decimal:
+    """The product, without rounding."""
+    return _EXACT.multiply(left, right)
+
+
+def _scale(value: Decimal) -> int:
+    exponent = value.as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def _weight(value: Decimal) -> tuple[int, int]:
+    """The place of the first base-10000 digit and the digit itself; (0, 0) for zero."""
+    if not value:
+        return 0, 0
+    place = value.adjusted()
+    weight = place // 4
+    shifted = abs(value).scaleb(-4 * weight, _EXACT)
+    return weight, int(shifted)
+
+
+def _limited(scale: int, *values: Decimal) -> int:
+    return min(max(scale, 0, *(_scale(value) for value in values)), _SCALE_MAX)
+
+
+def _rounded(value: Decimal, scale: int) -> Decimal:
+    return value.quantize(Decimal(1).scaleb(-scale, _EXACT), ROUND_HALF_UP, _EXACT)
+
+
+def quotient_scale(left: Decimal, right: Decimal) -> int:
+    """Digits after the point of a quotient."""
+    left_weight, left_digit = _weight(left)
+    right_weight, right_digit = _weight(right)
+    weight = left_weight - right_weight - (left_digit <= right_digit)
+    return _limited(_DIGITS_SIGNIFICANT_MIN - weight * 4, left, right)
+
+
+def quotient(left: Decimal, right: Decimal, scale: int) -> Decimal:
+    """left / right with `scale` digits after the point, half away from zero."""
+    left_scale, right_scale = _scale(left), _scale(right)
+    top = abs(int(left.scaleb(left_scale, _EXACT))) * 10 ** (right_scale + scale)
+    bottom = abs(int(right.scaleb(right_scale, _EXACT))) * 10**left_scale
+    whole, rest = divmod(top, bottom)
+    if 2 * rest >= bottom:
+        whole += 1
+    result = Decimal(whole).scaleb(-scale, _EXACT)
+    return -result if (left < 0) != (right < 0) else result
+
+
+def divide(left: Decimal, right: Decimal) -> Decimal:
+    if left.is_nan() or right.is_nan():
+        return Decimal("NaN")
+    if right == 0:
+        raise _division_by_zero()
+    if left.is_infinite():
+        if right.is_infinite():
+            return Decimal("NaN")
+        return left if right > 0 else -left
+    if right.is_infinite():
+        return Decimal(0)
+    return quotient(left, right, quotient_scale(left, right))
+
+
+def remainder(left: Decimal, right: Decimal) -> Decimal:
+    if left.is_nan() or right.is_nan():
+        return Decimal("NaN")
+    if right == 0:
+        raise _division_by_zero()
+    if left.is_infinite():
+        return Decimal("NaN")
+    return left if right.is_infinite() else _EXACT.remainder(left, right)
+
+
+def square_root(value: Decimal, scale: int | None = None) -> Decimal:
+    if value.is_nan() or value == Decimal("Infinity"):
+        return value
+    if value < 0:
+        raise UserError("cannot take square root of a negative number", "2201F")
+    if scale is None:
+        weight, _ = _weight(value)
+        scale = _limited(_DIGITS_SIGNIFICANT_MIN - ((weight + 1) * 2 - 1), value)
+    # An integer root with one digit more than wanted, then rounded: exact.
+    root = math.isqrt(int(value.scaleb(2 * (scale + 1), _EXACT)))
+    return _rounded(Decimal(root).scaleb(-(scale + 1), _EXACT), scale)
+
+
+def _logarithm_place(value: Decimal) -> int:
+    """Roughly the decimal place of ln(value)'s first digit."""
+    if Decimal("0.9") <= value <= Decimal("1.1"):
+        weight, digit = _weight(_EXACT.subtract(value, Decimal(1)))
+        return weight * 4 + int(math.log10(digit)) if digit else 0
+    weight, _ = _weight(value)
+    leading = int(value.scaleb(-4 * (weight - 1), _EXACT))
+    estimate = math.log(leading) + (weight - 1) * 4 * _LN_10
+    return int(math.log10(abs(estimate))) if estimate else 0
+
+
+def _precise(digits: int) -> Context:
+    return Context(prec=max(digits, 1) + 30, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+
+
+def _check_logarithm(value: Decimal) -> None:
+    if value == 0:
+        raise UserError("cannot take logarithm of zero", "2201E")
+    if value < 0:
+        raise UserError("cannot take logarithm of a negative number", "2201E")
+
+
+def natural_logarithm(value: Decimal) -> Decimal:
+    if value.is_nan():
+        return value
+    _check_logarithm(value)
+    if value.is_infinite():
+        return value
+    scale = _limited(_DIGITS_SIGNIFICANT_MIN - _logarithm_place(value), value)
+    return _rounded(_precise(scale + 10).ln(value), scale)
+
+
+def logarithm(base: Decimal, value: Decimal) -> Decimal:
+    if base.is_nan() or value.is_nan():
+        return Decimal("NaN")
+    _check_logarithm(base)
+    _check_logarithm(value)
+    if base.is_infinite():
+        return Decimal("NaN") if value.is_infinite() else Decimal(0)
+    if value.is_infinite():
+        return value
+    place = _logarithm_place(value) - _logarithm_place(base)
+    scale = _limited(_DIGITS_SIGNIFICANT_MIN - place, base, value)
+    context = _precise(scale + 20)
+    bottom = context.ln(base)
+    if bottom == 0:
+        raise _division_by_zero()
+    return _rounded(context.divide(context.ln(value), bottom), scale)
+
+
+def exponential(value: Decimal) -> Decimal:
+    if value.is_nan():
+        return value
+    if value.is_infinite():
+        return value if value > 0 else Decimal(0)
+    place = max(min(float(value) * _LOG10_E, 2000.0), -2000.0)
+    if float(value) * _LOG10_E > _WEIGHT_MAX:
+        raise _overflow()
+    scale = _limited(_DIGITS_SIGNIFICANT_MIN - int(place), value)
+    if float(value) * _LOG10_E < -_SCALE_MAX - 1:
+        return Decimal(0)
+    digits = scale + max(int(float(value) * _LOG10_E), 0)
+    return _rounded(_precise(digits).exp(value), scale)
+
+
+def _special_power(base: Decimal, exponent: Decimal) -> Decimal:
+    """Where one of the two is NaN or infinite."""
+    one = Decimal(1)
+    if base.is_nan() or exponent.is_nan():
+        return one if base == one or exponent == 0 else Decimal("NaN")
+    if base == 0 and exponent < 0:
+        raise UserError("zero raised to a negative power is undefined", "2201F")
+    if base == one or exponent == 0:
+        return one
+    if exponent.is_infinite():
+        if base == -1:
+            return one
+        grows = (abs(base) > 1) == (exponent > 0)
+        return Decimal("Infinity") if grows else Decimal(0)
+    if base > 0:
+        return base if exponent > 0 else Decimal(0)
+    if exponent != exponent.to_integral_value():
+        raise UserError("a negative number raised to a non-integer power yields a complex result", "2201F")
+    if exponent < 0:
+        return Decimal(0)
+    odd = int(exponent) % 2 == 1
+    return base if odd else Decimal("Infinity")
+
+
+def power(base: Decimal, exponent: Decimal) -> Decimal:
+    if not base.is_finite() or not exponent.is_finite():
+        return _special_power(base, exponent)
+    if base == 0 and exponent < 0:
+        raise UserError("zero raised to a negative power is undefined", "2201F")
+    whole = exponent == exponent.to_integral_value()
+    if base < 0 and not whole:
+        raise UserError("a negative number raised to a non-integer power yields a complex result", "2201F")
+    if whole and abs(exponent) < 2**31:
+        return _whole_power(base, int(exponent))
+    if base == 0:
+        return Decimal(0)
+    context = _precise(60)
+    estimate = float(context.multiply(context.ln(abs(base)), exponent)) * _LOG10_E
+    if estimate > _WEIGHT_MAX:
+        raise _overflow()
+    if estimate < -_SCALE_MAX - 1:
+        return Decimal(0)
+    scale = _limited(_DIGITS_SIGNIFICANT_MIN - int(estimate), base, exponent)
+    result = _precise(scale + max(int(estimate), 0) + 10).power(abs(base), exponent)
+    return _rounded(-result if base < 0 and int(exponent) % 2 else result, scale)
+
+
+def _whole_power(base: Decimal, exponent: int) -> Decimal:
+    scale = _limited(_DIGITS_SIGNIFICANT_MIN, base)
+    if base == 0:
+        return Decimal(1 if exponent == 0 else 0)
+    estimate = exponent * float(_precise(20).log10(abs(base)))
+    if estimate > _WEIGHT_MAX:
+        raise _overflow()
+    if estimate < -_SCALE_MAX - 1:
+        return Decimal(0)
+    result = _precise(scale + max(int(estimate), 0) + 20).power(base, Decimal(exponent))
+    return _rounded(result, scale)
+
+
+def _placed(rounding: str) -> Callable[[str, int], str]:
+    """round, trunc: to `places` digits after the point, before it when negative."""
+
+    def run(text: str, places: int) -> str:
+        value = Decimal(text)
+        places = max(min(places, 2000), -2000)
+        if not value.is_finite() or _scale(value) <= places:
+            return canonical(value)
+        return canonical(value.quantize(Decimal(1).scaleb(-places, _EXACT), rounding, _EXACT))
+
+    return run
+
+
+round_half_away: Final = _placed(ROUND_HALF_UP)
+
+
+def _whole(rounding: str) -> Callable[[str], str]:
+    def run(text: str) -> str:
+        value = Decimal(text)
+        return canonical(value.to_integral_value(rounding, _EXACT) if value.is_finite() else value)
+
+    return run
+
+
+def _sign(text: str) -> str:
+    value = Decimal(text)
+    return "NaN" if value.is_nan() else str((value > 0) - (value < 0))
+
+
+def _two(function: Callable[[Decimal, Decimal], Decimal]) -> Callable[[str, str], str]:
+    return lambda left, right: canonical(function(Decimal(left), Decimal(right)))
+
+
+def _one(function: Callable[[Decimal], Decimal]) -> Callable[[str], str]:
+    return lambda text: canonical(function(Decimal(text)))
+
+
+def _gcd(left: Decimal, right: Decimal) -> Decimal:
+    if not (left.is_finite() and right.is_finite()):
+        return Decimal("NaN")
+    scale = max(_scale(left), _scale(right))
+    first, second = int(left.scaleb(scale, _EXACT)), int(right.scaleb(scale, _EXACT))
+    return Decimal(math.gcd(first, second)).scaleb(-scale, _EXACT)
+
+
+def _lcm(left: Decimal, right: Decimal) -> Decimal:
+    if not (left.is_finite() and right.is_finite()):
+        return Decimal("NaN")
+    scale = max(_scale(left), _scale(right))
+    first, second = int(left.scaleb(scale, _EXACT)), int(right.scaleb(scale, _EXACT))
+    return Decimal(math.lcm(first, second)).scaleb(-scale, _EXACT)
+
+
+def _integer_quotient(left: Decimal, right: Decimal) -> Decimal:
+    result = divide(left, right)
+    if not result.is_finite() or right.is_infinite():
+        return result
+    return _EXACT.divide_int(left, right)
+
+
+def _factorial(count: int) -> str:
+    if count < 0:
+        raise UserError("factorial of a negative number is undefined", "22003")
+    if count > 32177:
+        raise _overflow()
+    return canonical(Decimal(math.factorial(count)))
+
+
+def fit(text: str, scale: int) -> str:
+    """A numeric rounded for a decimal(38, scale), or an overflow."""
+    value = Decimal(text)
+    if not value.is_finite():
+        kind = "NaN" if value.is_nan() else "an infinite value"
+        detail = f"A field with precision 38, scale {scale} cannot hold {kind}."
+        raise UserError("numeric field overflow", "22003", detail)
+    rounded = _rounded(value, scale)
+    if rounded and rounded.adjusted() >= 38 - scale:
+        limit = "1" if scale == 38 else f"10^{38 - scale}"
+        detail = f"A field with precision 38, scale {scale} must round to an absolute value less than {limit}."
+        raise UserError("numeric field overflow", "22003", detail)
+    return format(rounded, "f")
+
+
+def sort_key(text: str) -> bytes:
+    """Bytes that order as the numbers do: -Infinity, numbers, Infinity, NaN."""
+    if text == "0":
+        return b"\x02"
+    special = {"-Infinity": b"\x00", "Infinity": b"\x04", "NaN": b"\x05"}.get(text)
+    if special is not None:
+        return special
+    value = Decimal(text)
+    if not value:
+        return b"\x02"
+    place = (value.adjusted() + 2**31).to_bytes(4, "big")
+    digits = "".join(map(str, value.as_tuple().digits)).rstrip("0").encode()
+    if value > 0:
+        return b"\x03" + place + digits
+    return b"\x01" + bytes(255 - byte for byte in place + digits) + b"\xff"
+
+
+def _float_text(digits: int) -> Callable[[float], str]:
+    """float8 and float4 become numerics of 15 and 6 significant digits."""
+
+    def run(value: float) -> str:
+        if math.isnan(value):
+            return "NaN"
+        if math.isinf(value):
+            return "Infinity" if value > 0 else "-Infinity"
+        return canonical(Decimal(f"{value:.{digits}g}"))
+
+    return run
+
+
+def _to_float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value) and "nf" not in text:
+        raise UserError(f'"{text}" is out of range for type double precision', "22003")
+    return value
+
+
+def _to_integer(low: int, high: int, name: str) -> Callable[[str], int]:
+    def run(text: str) -> int:
+        value = Decimal(text)
+        if not value.is_finite():
+            shown = "NaN" if value.is_nan() else "infinity"
+            raise UserError(f"cannot convert {shown} to {name}", "0A000")
+        whole = int(value.to_integral_value(ROUND_HALF_UP, _EXACT))
+        if not low <= whole <= high:
+            raise UserError(f"{name} out of range", "22003")
+        return whole
+
+    return run
+
+
+_PAIR: Final = ("text", "text")
+
+KERNELS: Final[tuple[Kernel, ...]] = (
+    row_wise("hw_numeric_add", _PAIR, "text", _two(_EXACT.add), raises=False),
+    row_wise("hw_numeric_sub", _PAIR, "text", _two(_EXACT.subtract), raises=False),
+    row_wise("hw_numeric_mul", _PAIR, "text", _two(_EXACT.multiply), raises=False),
+    row_wise("hw_numeric_div", _PAIR, "text", _two(divide)),
+    row_wise("hw_numeric_mod", _PAIR, "text", _two(remainder)),
+    row_wise("hw_numeric_idiv", _PAIR, "text", _two(_integer_quotient)),
+    row_wise("hw_numeric_power", _PAIR, "text", _two(power)),
+    row_wise("hw_numeric_log", _PAIR, "text", _two(logarithm)),
+    row_wise("hw_numeric_gcd", _PAIR, "text", _two(_gcd), raises=False),
+    row_wise("hw_numeric_lcm", _PAIR, "text", _two(_lcm), raises=False),
+    row_wise("hw_numeric_neg", ("text",), "text", _one(lambda value: -value), raises=False),
+    row_wise("hw_numeric_abs", ("text",), "text", _one(abs), raises=False),
+    row_wise("hw_numeric_sign", ("text",), "text", _sign, raises=False),
+    row_wise("hw_numeric_sqrt", ("text",), "text", _one(square_root)),
+    row_wise("hw_numeric_exp", ("text",), "text", _one(exponential)),
+    row_wise("hw_numeric_ln", ("text",), "text", _one(natural_logarithm)),
+    row_wise("hw_numeric_ceil", ("text",), "text", _whole(ROUND_CEILING), raises=False),
+    row_wise("hw_numeric_floor", ("text",), "text", _whole(ROUND_FLOOR), raises=False),
+    row_wise("hw_numeric_round", ("text", "int4"), "text", round_half_away, raises=False),
+    row_wise("hw_numeric_trunc", ("text", "int4"), "text", _placed(ROUND_DOWN), raises=False),
+    row_wise("hw_numeric_factorial", ("int8",), "text", _factorial),
+    row_wise("hw_numeric_fit", ("text", "int4"), "text", fit),
+    row_wise("hw_numeric_key", ("text",), "bytea", sort_key, raises=False),
+    row_wise("hw_numeric_canonical", ("text",), "text", _one(lambda value: value), raises=False),
+    row_wise("hw_numeric_to_float8", ("text",), "float8", _to_float),
+    row_wise("hw_numeric_to_int2", ("text",), "int2", _to_integer(-(2**15), 2**15 - 1, "smallint")),
+    row_wise("hw_numeric_to_int4", ("text",), "int4", _to_integer(-(2**31), 2**31 - 1, "integer")),
+    row_wise("hw_numeric_to_int8", ("text",), "int8", _to_integer(-(2**63), 2**63 - 1, "bigint")),
+    row_wise("hw_float8_to_numeric", ("float8",), "text", _float_text(15), raises=False),
+    row_wise("hw_float4_to_numeric", ("float8",), "text", _float_text(6), raises=False),
+)

@@ -1,0 +1,376 @@
+"""PostgreSQL's regular expressions, translated to Python's where both mean the same.
+
+A pattern is read piece by piece and written anew; what has no equal (collating elements,
+basic expressions, embedded directors) is refused with 0A000.
+
+PostgreSQL takes the longest of the leftmost matches, Python the first it finds.  Whether
+there is a match never depends on that, so `~` takes any pattern.  Functions that use the
+matched text find the longest end by trying ends from the right, and refuse what would still
+leave doubt: non-greedy quantifiers, and alternatives of different lengths inside groups.
+
+Character classes mean ASCII, as under the C collation.
+
+Not here: LIKE (the engines' own), the functions (texts.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from headwater.core.errors import UserError, not_supported
+
+_CLASSES: Final = {
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "blank": " \\t",
+    "cntrl": "\\x00-\\x1f\\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": "!-/:-@\\[-`{-~",
+    "space": " \\t\\n\\r\\f\\v",
+    "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
+    "word": "a-zA-Z0-9_",
+}
+_SHORT: Final = {"d": "0-9", "s": " \\t\\n\\r\\f\\v", "w": "a-zA-Z0-9_"}
+_CHARACTERS: Final = {"a": "\a", "b": "\b", "B": "\\", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_CONSTRAINTS: Final = {
+    "A": r"\A",
+    "Z": r"\Z",
+    "m": r"\b(?=\w)",
+    "M": r"\b(?<=\w)",
+    "y": r"\b",
+    "Y": r"\B",
+}
+
+
+def invalid(why: str) -> UserError:
+    """A pattern that is no regular expression (2201B)."""
+    return UserError(f"invalid regular expression: {why}", "2201B")
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A translated pattern, and what stands in the way of using its matched text."""
+
+    compiled: re.Pattern[str]
+    refused: str | None  # why the matched text may not be used
+    longest: bool  # whether ends must be tried from the right
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads a pattern once, from left to right."""
+
+    text: str
+    newlines: bool  # whether newlines are special to . [^] ^ $
+    expanded: bool
+    place: int = 0
+    depth: int = 0
+    groups: int = 0
+    lazy: bool = False
+    branched: bool = False
+    variable: int = 0
+    anchored_inside: bool = False
+
+    def peek(self) -> str:
+        return self.text[self.place : self.place + 1]
+
+    def take(self) -> str:
+        character = self.peek()
+        self.place += 1
+        return character
+
+    def translate(self) -> str:
+        parts: list[str] = []
+        while self.place < len(self.text):
+            if self.expanded and self._skip_blank():
+                continue
+            if self.peek() == ")" and self.depth:
+                break
+            parts.append(self._piece())
+        return "".join(parts)
+
+    def _skip_blank(self) -> bool:
+        if self.peek().isspace():
+            self.place += 1
+            return True
+        if self.peek() == "#":
+            while self.peek() not in ("\n", ""):
+                self.place += 1
+            return True
+        return False
+
+    def _piece(self) -> str:
+        if self.peek() == "|":
+            self.place += 1
+            self.branched = True
+            return "|"
+        atom, quantifiable = self._atom()
+        quantifier = self._quantifier()
+        if not quantifier:
+            return atom
+        if not quantifiable:
+            raise invalid("quantifier operand invalid")
+        self.variable += not re.fullmatch(r"\{(\d+)\}", quantifier)
+        if self._quantifier():
+            raise invalid("quantifier operand invalid")
+        return atom + quantifier
+
+    def _atom(self) -> tuple[str, bool]:
+        character = self.take()
+        match character:
+            case "(":
+                return self._group()
+            case "[":
+                return self._bracket(), True
+            case ".":
+                return ("[^\\n]" if self.newlines else "(?s:.)"), True
+            case "^":
+                return ("(?m:^)" if self.newlines else r"\A"), False
+            case "$":
+                self.anchored_inside |= self.place < len(self.text)
+                return ("(?m:$)" if self.newlines else r"\Z"), False
+            case "\\":
+                return self._escape()
+            case "*" | "+" | "?":
+                raise invalid("quantifier operand invalid")
+            case "{" if self.peek().isdigit():
+                raise invalid("quantifier operand invalid")
+            case ")":
+                raise invalid("parentheses () not balanced")
+        return re.escape(character), True
+
+    def _group(self) -> tuple[str, bool]:
+        opening = "("
+        quantifiable = True
+        if self.peek() == "?":
+            found = re.compile(r"\?(:|=|!|<=|<!)").match(self.text, self.place)
+            if found is None:
+                raise invalid("quantifier operand invalid")
+            self.place = found.end()
+            opening = f"({found.group()}"
+            if found.group(1) != ":":
+                quantifiable = False
+                self.anchored_inside = True
+        else:
+            self.groups += 1
+        self.depth += 1
+        inside = self.translate()
+        self.depth -= 1
+        if self.take() != ")":
+            raise invalid("parentheses () not balanced")
+        return f"{opening}{inside})", quantifiable
+
+    def _quantifier(self) -> str:
+        character = self.peek()
+        if character and character in "*+?":
+            self.place += 1
+            return character + self._lazy()
+        if character == "{":
+            found = re.compile(r"\{(\d+)(?:(,)(\d*))?\}").match(self.text, self.place)
+            if found is None:
+                if self.text[self.place + 1 : self.place + 2].isdigit():
+                    raise invalid("braces {} not balanced")
+                return ""
+            low, _, high = found.groups()
+            if int(low) > 255 or (high and (int(high) > 255 or int(high) < int(low))):
+                raise invalid("invalid repetition count(s)")
+            self.place = found.end()
+            return found.group() + self._lazy()
+        return ""
+
+    def _lazy(self) -> str:
+        if self.peek() == "?":
+            self.place += 1
+            self.lazy = True
+            return "?"
+        return ""
+
+    def _escape(self) -> tuple[str, bool]:
+        character = self.take()
+        if character == "":
+            raise invalid("invalid escape \\ sequence")
+        if character in "dswDSW":
+            negated = "^" if character.isupper() else ""
+            newline = "\\n" if negated and self.newlines else ""
+            return f"[{negated}{_SHORT[character.lower()]}{newline}]", True
+        if character in _CONSTRAINTS:
+            self.anchored_inside = True
+            return _CONSTRAINTS[character], False
+        if character in "123456789":
+            digits = character
+            while self.peek().isdigit() and int(digits + self.peek()) <= self.groups:
+                digits += self.take()
+            if int(digits) > self.groups:
+                raise invalid("invalid backreference number")
+            return f"(?:\\{digits})", True
+        return re.escape(self._escaped_character(character)), True
+
+    def _escaped_character(self, character: str) -> str:
+        if character in _CHARACTERS:
+            return _CHARACTERS[character]
+        lengths = {"u": 4, "U": 8}
+        if character in lengths or character == "x":
+            found = re.compile(r"[0-9a-fA-F]+").match(self.text, self.place)
+            digits = "" if found is None else found.group()[: lengths.get(character, len(found.group()))]
+            if len(digits) < lengths.get(character, 1):
+                raise invalid("invalid escape \\ sequence")
+            self.place += len(digits)
+            return chr(int(digits, 16))
+        if character.isalnum():
+            raise invalid("invalid escape \\ sequence")
+        return character
+
+    def _bracket(self) -> str:
+        negated = self.peek() == "^"
+        self.place += negated
+        parts: list[str] = []
+        first = True
+        while first or self.peek() != "]":
+            if self.peek() == "":
+                raise invalid("brackets [] not balanced")
+            first = False
+            parts.append(self._bracket_item())
+        self.place += 1
+        inside = "".join(parts)
+        newline = "\\n" if negated and self.newlines else ""
+        return f"[{'^' if negated else ''}{inside}{newline}]"
+
+    def _bracket_item(self) -> str:
+        for opening in ("[:", "[=", "[."):
+            if self.text.startswith(opening, self.place):
+                return self._named_class(opening)
+        low, single = self._bracket_character()
+        if not single or self.peek() != "-" or self.text[self.place + 1 : self.place + 2] in ("]", ""):
+            return low
+        self.place += 1
+        if self.peek() == "[" and self.text[self.place + 1 : self.place + 2] in (":", "=", "."):
+            raise invalid("invalid character range")
+        high, single = self._bracket_character()
+        try:
+            re.compile(f"[{low}-{high}]")
+        except re.error:
+            raise invalid("invalid character range") from None
+        if not single:
+            raise invalid("invalid character range")
+        return f"{low}-{high}"
+
+    def _named_class(self, opening: str) -> str:
+        if opening != "[:":
+            raise not_supported("collating elements in regular expressions")
+        end = self.text.find(":]", self.place)
+        name = self.text[self.place + 2 : end] if end > 0 else ""
+        if name in ("<", ">"):
+            raise not_supported("[[:<:]] in regular expressions", hint="Use \\m and \\M.")
+        if name not in _CLASSES:
+            raise invalid("invalid character class")
+        self.place = end + 2
+        return _CLASSES[name]
+
+    def _bracket_character(self) -> tuple[str, bool]:
+        character = self.take()
+        if character != "\\":
+            return re.escape(character), True
+        character = self.take()
+        if character in "dsw":
+            return _SHORT[character], False
+        if character in ("D", "S", "W") or character == "":
+            raise invalid("invalid escape \\ sequence")
+        return re.escape(self._escaped_character(character)), True
+
+
+@lru_cache(maxsize=512)
+def compiled(pattern: str, flags: str = "") -> Pattern:
+    """A pattern with its flags, translated."""
+    options = _options(flags)
+    if options["quote"]:
+        mode = re.IGNORECASE if options["fold"] else re.NOFLAG
+        return Pattern(re.compile(re.escape(pattern), mode | re.ASCII), None, False)
+    if pattern.startswith("***") or pattern.startswith("(?") and re.match(r"\(\?[a-z]+\)", pattern):
+        raise not_supported("options inside regular expressions", hint="Give flags as an argument.")
+    reader = _Reader(pattern, options["newlines"], options["expanded"])
+    text = reader.translate()
+    if reader.place < len(pattern):
+        raise invalid("parentheses () not balanced")
+    try:
+        found = re.compile(text, (re.IGNORECASE if options["fold"] else re.NOFLAG) | re.ASCII)
+    except (re.error, OverflowError) as error:
+        raise not_supported(f'the regular expression "{pattern}"') from error
+    return Pattern(found, _doubt(reader, pattern), reader.branched or reader.variable > 1)
+
+
+def _doubt(reader: _Reader, pattern: str) -> str | None:
+    if reader.lazy:
+        return "non-greedy quantifiers where the matched text is used"
+    if reader.branched and (reader.groups or reader.variable):
+        return "alternatives together with groups or quantifiers where the matched text is used"
+    ends = pattern.endswith("$") and not pattern.endswith("\\$") and not reader.branched
+    if (reader.branched or reader.variable > 1) and reader.anchored_inside and not ends:
+        return "lookaround or anchors together with several quantifiers where the matched text is used"
+    return None
+
+
+def _options(flags: str) -> dict[str, bool]:
+    options = {"fold": False, "newlines": False, "expanded": False, "quote": False}
+    for flag in flags:
+        match flag:
+            case "i":
+                options["fold"] = True
+            case "c":
+                options["fold"] = False
+            case "n" | "m":
+                options["newlines"] = True
+            case "s":
+                options["newlines"] = False
+            case "x":
+                options["expanded"] = True
+            case "t":
+                options["expanded"] = False
+            case "q":
+                options["quote"] = True
+            case "b" | "e" | "p" | "w":
+                raise not_supported(f'the regular expression option "{flag}"')
+            case _:
+                raise UserError(f'invalid regular expression option: "{flag}"', "22023")
+    return options
+
+
+def matches(pattern: str, text: str, flags: str = "") -> bool:
+    """Whether the pattern is found anywhere in the text."""
+    return compiled(pattern, flags).compiled.search(text) is not None
+
+
+def find(pattern: Pattern, text: str, place: int = 0) -> re.Match[str] | None:
+    """The leftmost match, the longest of them."""
+    if pattern.refused is not None:
+        raise not_supported(pattern.refused)
+    found = pattern.compiled.search(text, place)
+    if found is None or not pattern.longest:
+        return found
+    if pattern.compiled.pattern.endswith(r"\Z"):
+        return found
+    for end in range(len(text), found.end(), -1):
+        longer = pattern.compiled.fullmatch(text, found.start(), end)
+        if longer is not None:
+            return longer
+    return pattern.compiled.fullmatch(text, found.start(), found.end())
+
+
+def find_all(pattern: Pattern, text: str, *, degenerate: bool = True) -> Iterator[re.Match[str]]:
+    """All matches that do not overlap; without `degenerate`, no empty one at an end or after another."""
+    place = previous = 0
+    while place <= len(text):
+        found = find(pattern, text, place)
+        if found is None:
+            return
+        if degenerate or (found.start() < len(text) and found.end() > previous):
+            yield found
+        previous = found.end()
+        place = previous + (found.start() == found.end())

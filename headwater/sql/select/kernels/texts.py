@@ -1,0 +1,404 @@
+"""Kernels over text: where the engines count, pad, cut or match otherwise than PostgreSQL.
+
+Characters are code points.  Not here: concatenation, length, LIKE (the engines' own),
+regular expressions as such (regex.py), digests (digests.py).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from headwater.core.errors import UserError, not_supported
+from headwater.sql.select.kernels import regex
+from headwater.sql.select.kernels.kernel import Kernel, row_wise
+
+_BYTES_MAX: Final = 1024 * 1024 * 1024
+_RESERVED: Final = frozenset(
+    """all analyse analyze and any array as asc asymmetric authorization between bigint binary bit boolean both case
+    cast char character check coalesce collate collation column concurrently constraint create cross current_catalog
+    current_date current_role current_schema current_time current_timestamp current_user dec decimal default deferrable
+    desc distinct do else end except exists extract false fetch float for foreign freeze from full grant greatest group
+    grouping having ilike in initially inner inout int integer intersect interval into is isnull join lateral leading
+    least left like limit localtime localtimestamp national natural nchar none normalize not notnull null nullif numeric
+    offset on only or order out outer overlaps overlay placing position precision primary real references returning
+    right row select session_user setof similar smallint some substring symmetric table tablesample then time timestamp
+    to trailing treat trim true union unique user using values varchar variadic verbose when where window with
+    xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize
+    xmltable""".split()
+)
+
+
+def _wrong(message: str, sqlstate: str = "22023") -> UserError:
+    return UserError(message, sqlstate)
+
+
+# Parts of a text
+
+
+def substring(text: str, start: int, count: int) -> str:
+    if count < 0:
+        raise _wrong("negative substring length not allowed", "22011")
+    return text[max(start - 1, 0) : max(start - 1 + count, 0)]
+
+
+def _substring_from(text: str, start: int) -> str:
+    return text[max(start - 1, 0) :]
+
+
+def _byte_substring(data: bytes, start: int, count: int) -> bytes:
+    if count < 0:
+        raise _wrong("negative substring length not allowed", "22011")
+    return data[max(start - 1, 0) : max(start - 1 + count, 0)]
+
+
+def _left(text: str, count: int) -> str:
+    return text[:count]
+
+
+def _right(text: str, count: int) -> str:
+    if count < 0:
+        return text[-count:]
+    return text[len(text) - min(count, len(text)) :]
+
+
+def _overlay(text: str, new: str, start: int, count: int) -> str:
+    if start <= 0:
+        raise _wrong("negative substring length not allowed", "22011")
+    return text[: start - 1] + new + text[max(start - 1 + count, 0) :]
+
+
+def _split_part(text: str, separator: str, number: int) -> str:
+    if number == 0:
+        raise _wrong("field position must not be zero")
+    if text == "":
+        return ""
+    parts = text.split(separator) if separator else [text]
+    index = number - 1 if number > 0 else len(parts) + number
+    return parts[index] if 0 <= index < len(parts) else ""
+
+
+# Making text longer, shorter, other
+
+
+def _pad(text: str, length: int, fill: str, left: bool) -> str:
+    length = max(length, 0)
+    if length > _BYTES_MAX // 4:
+        raise _wrong("requested length too large", "54000")
+    if len(text) >= length:
+        return text[:length]
+    if not fill:
+        return text
+    missing = length - len(text)
+    padding = (fill * (missing // len(fill) + 1))[:missing]
+    return padding + text if left else text + padding
+
+
+def _repeat(text: str, count: int) -> str:
+    count = max(count, 0)
+    if len(text.encode()) * count >= _BYTES_MAX:
+        raise _wrong("requested length too large", "54000")
+    return text * count
+
+
+def _trim(text: str, characters: str) -> str:
+    return text.strip(characters) if characters else text
+
+
+def _ltrim(text: str, characters: str) -> str:
+    return text.lstrip(characters) if characters else text
+
+
+def _rtrim(text: str, characters: str) -> str:
+    return text.rstrip(characters) if characters else text
+
+
+def _initcap(text: str) -> str:
+    return re.sub(r"[^\W_]+", lambda word: word.group()[0].upper() + word.group()[1:].lower(), text)
+
+
+def _replace(text: str, old: str, new: str) -> str:
+    return text.replace(old, new) if old else text
+
+
+def _translate(text: str, old: str, new: str) -> str:
+    table: dict[int, str | None] = {}
+    for index, character in enumerate(old):
+        table.setdefault(ord(character), new[index] if index < len(new) else None)
+    return text.translate(table)
+
+
+def _character(code: int) -> str:
+    if code == 0:
+        raise _wrong("null character not permitted", "54000")
+    if code < 0:
+        raise _wrong("character number must be positive", "54000")
+    if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+        raise _wrong(f"requested character too large for encoding: {code}", "54000")
+    return chr(code)
+
+
+def _concat(parts: list[str | None]) -> str:
+    return "".join(part for part in parts if part is not None)
+
+
+def _concat_ws(separator: str, parts: list[str | None]) -> str:
+    return separator.join(part for part in parts if part is not None)
+
+
+# Quoting and formats
+
+
+def quote_ident(text: str) -> str:
+    plain = re.fullmatch(r"[a-z_][a-z0-9_]*", text) is not None and text not in _RESERVED
+    return text if plain else '"' + text.replace('"', '""') + '"'
+
+
+def quote_literal(text: str) -> str:
+    doubled = text.replace("'", "''")
+    return " E'".lstrip() + doubled.replace("\\", "\\\\") + "'" if "\\" in text else f"'{doubled}'"
+
+
+def _quote_nullable(text: str | None) -> str:
+    return "NULL" if text is None else quote_literal(text)
+
+
+_SPECIFIER: Final = re.compile(r"%(?:(%)|(?:(\d+)\$)?(-)?(\*(?:\d+\$)?|\d+)?(.?))", re.DOTALL)
+
+
+def _format(template: str | None, arguments: list[str | None] | None) -> str | None:
+    if template is None:
+        return None
+    values = arguments or []
+    used = 0
+
+    def value(position: str | None) -> str | None:
+        nonlocal used
+        if position is not None and int(position) == 0:
+            raise _wrong("format specifies argument 0, but arguments are numbered from 1")
+        used = int(position) if position else used + 1
+        if used > len(values):
+            raise _wrong("too few arguments for format()")
+        return values[used - 1]
+
+    def piece(found: re.Match[str]) -> str:
+        percent, position, minus, width, kind = found.groups()
+        if percent:
+            return "%"
+        if not kind:
+            raise UserError("unterminated format() type specifier", "22023", hint='For a single "%" use "%%".')
+        if kind not in "sIL":
+            raise UserError(
+                f'unrecognized format() type specifier "{kind}"', "22023", hint='For a single "%" use "%%".'
+            )
+        columns = 0
+        if width and width.startswith("*"):
+            columns = int(value(width[1:-1] or None) or 0)
+        elif width:
+            columns = int(width)
+        left = bool(minus) or columns < 0
+        text = _formatted(value(position), kind)
+        return text.ljust(abs(columns)) if left else text.rjust(columns)
+
+    return _SPECIFIER.sub(piece, template)
+
+
+def _formatted(value: str | None, kind: str) -> str:
+    match kind:
+        case "I" if value is None:
+            raise _wrong("null values cannot be formatted as an SQL identifier", "22004")
+        case "I":
+            return quote_ident(value or "")
+        case "L":
+            return _quote_nullable(value)
+    return value or ""
+
+
+# Lengths of types
+
+
+def _cut(text: str, length: int, kind: str) -> str:
+    cut = text[:length]
+    return cut.ljust(length) if kind == "char" else cut
+
+
+def _fit(text: str, length: int, kind: str) -> str:
+    if len(text) > length and text[length:].strip(" "):
+        name = "character" if kind == "char" else "character varying"
+        raise _wrong(f"value too long for type {name}({length})", "22001")
+    return _cut(text, length, kind)
+
+
+def _like_escape(pattern: str, escape: str) -> str:
+    """A pattern with another escape character, written with backslash."""
+    if escape == "\\":
+        return pattern
+    if len(escape) > 1:
+        raise UserError("invalid escape string", "22025", hint="Escape string must be empty or one character.")
+    result: list[str] = []
+    escaped = False
+    for character in pattern:
+        if escape and character == escape and not escaped:
+            escaped = True
+            result.append("\\")
+            continue
+        result.append("\\\\" if character == "\\" and not escaped else character)
+        escaped = False
+    return "".join(result)
+
+
+def _similar_to_escape(pattern: str, escape: str) -> str:
+    """A pattern of SIMILAR TO as a regular expression."""
+    if len(escape) > 1:
+        raise UserError("invalid escape string", "22025", hint="Escape string must be empty or one character.")
+    result = ["^(?:"]
+    escaped = bracket = False
+    for character in pattern:
+        if escaped:
+            if character == '"':
+                raise not_supported("SUBSTRING with SIMILAR")
+            result.append(f"\\{character}")
+            escaped = False
+        elif escape and character == escape:
+            escaped = True
+        elif bracket:
+            result.append("\\\\" if character == "\\" else character)
+            bracket = character != "]"
+        elif character == "[":
+            result.append(character)
+            bracket = True
+        else:
+            result.append(
+                {"%": ".*", "_": ".", "(": "(?:", "\\": "\\\\", ".": "\\.", "^": "\\^", "$": "\\$"}.get(
+                    character, character
+                )
+            )
+    return "".join([*result, ")$"])
+
+
+# Regular expressions
+
+
+def _replaced(text: str, pattern: str, new: str, flags: str) -> str:
+    everywhere = "g" in flags
+    translated = regex.compiled(pattern, flags.replace("g", ""))
+    parts: list[str] = []
+    place = 0
+    for found in regex.find_all(translated, text):
+        parts += [text[place : found.start()], _expanded(found, new)]
+        place = found.end()
+        if not everywhere:
+            break
+    return "".join(parts) + text[place:]
+
+
+def _expanded(found: re.Match[str], new: str) -> str:
+    def piece(escape: re.Match[str]) -> str:
+        character = escape.group(1)
+        if character == "&":
+            return found.group()
+        if character in "123456789":
+            return found.group(int(character)) or "" if int(character) <= found.re.groups else ""
+        return "\\" if character == "\\" else escape.group()
+
+    return re.sub(r"\\(.)", piece, new, flags=re.DOTALL)
+
+
+def _groups(found: re.Match[str]) -> list[str | None]:
+    return list(found.groups()) if found.re.groups else [found.group()]
+
+
+def _match(text: str, pattern: str, flags: str) -> list[str | None] | None:
+    if "g" in flags:
+        raise UserError(
+            'regexp_match() does not support the "global" option',
+            "22023",
+            hint="Use the regexp_matches function instead.",
+        )
+    found = regex.find(regex.compiled(pattern, flags), text)
+    return None if found is None else _groups(found)
+
+
+def _all_matches(text: str, pattern: str, flags: str) -> list[list[str | None]]:
+    found = regex.find_all(regex.compiled(pattern, flags.replace("g", "")), text)
+    rows = [_groups(match) for match in found]
+    return rows if "g" in flags else rows[:1]
+
+
+def _substring_of(text: str, pattern: str) -> str | None:
+    found = regex.find(regex.compiled(pattern), text)
+    if found is None:
+        return None
+    return found.group(1) if found.re.groups else found.group()
+
+
+def _no_global(function: str, flags: str) -> None:
+    if "g" in flags:
+        raise _wrong(f'{function}() does not support the "global" option')
+
+
+def _split(text: str, pattern: str, flags: str) -> list[str]:
+    _no_global("regexp_split_to_array", flags)
+    parts: list[str] = []
+    place = 0
+    for found in regex.find_all(regex.compiled(pattern, flags), text, degenerate=False):
+        parts.append(text[place : found.start()])
+        place = found.end()
+    return [*parts, text[place:]]
+
+
+def _count(text: str, pattern: str, start: int, flags: str) -> int:
+    _no_global("regexp_count", flags)
+    if start <= 0:
+        raise _wrong(f'invalid value for parameter "start": {start}')
+    return sum(1 for found in regex.find_all(regex.compiled(pattern, flags), text[start - 1 :]))
+
+
+def _like(text: str, pattern: str, flags: str) -> bool:
+    _no_global("regexp_like", flags)
+    return regex.matches(pattern, text, flags)
+
+
+_TEXT2: Final = ("text", "text")
+_TEXT3: Final = ("text", "text", "text")
+
+KERNELS: Final[tuple[Kernel, ...]] = (
+    row_wise("hw_lower", ("text",), "text", str.lower, raises=False),
+    row_wise("hw_upper", ("text",), "text", str.upper, raises=False),
+    row_wise("hw_substring", ("text", "int4", "int4"), "text", substring),
+    row_wise("hw_substring_from", ("text", "int4"), "text", _substring_from, raises=False),
+    row_wise("hw_bytea_substring", ("bytea", "int4", "int4"), "bytea", _byte_substring),
+    row_wise("hw_bytea_substring_from", ("bytea", "int4"), "bytea", lambda d, s: d[max(s - 1, 0) :], raises=False),
+    row_wise("hw_left", ("text", "int4"), "text", _left, raises=False),
+    row_wise("hw_right", ("text", "int4"), "text", _right, raises=False),
+    row_wise("hw_overlay", ("text", "text", "int4", "int4"), "text", _overlay),
+    row_wise("hw_split_part", ("text", "text", "int4"), "text", _split_part),
+    row_wise("hw_lpad", ("text", "int4", "text"), "text", lambda t, n, f: _pad(t, n, f, True)),
+    row_wise("hw_rpad", ("text", "int4", "text"), "text", lambda t, n, f: _pad(t, n, f, False)),
+    row_wise("hw_repeat", ("text", "int4"), "text", _repeat),
+    row_wise("hw_btrim", _TEXT2, "text", _trim, raises=False),
+    row_wise("hw_ltrim", _TEXT2, "text", _ltrim, raises=False),
+    row_wise("hw_rtrim", _TEXT2, "text", _rtrim, raises=False),
+    row_wise("hw_reverse", ("text",), "text", lambda text: text[::-1], raises=False),
+    row_wise("hw_initcap", ("text",), "text", _initcap, raises=False),
+    row_wise("hw_replace", _TEXT3, "text", _replace, raises=False),
+    row_wise("hw_translate", _TEXT3, "text", _translate, raises=False),
+    row_wise("hw_chr", ("int4",), "text", _character),
+    row_wise("hw_concat", ("text[]",), "text", _concat, raises=False),
+    row_wise("hw_concat_ws", ("text", "text[]"), "text", _concat_ws, raises=False),
+    row_wise("hw_quote_ident", ("text",), "text", quote_ident, raises=False),
+    row_wise("hw_quote_literal", ("text",), "text", quote_literal, raises=False),
+    row_wise("hw_quote_nullable", ("text",), "text", _quote_nullable, strict=False, raises=False),
+    row_wise("hw_format", ("text", "text[]"), "text", _format, strict=False),
+    row_wise("hw_text_cut", ("text", "int4", "text"), "text", _cut, raises=False),
+    row_wise("hw_text_fit", ("text", "int4", "text"), "text", _fit),
+    row_wise("hw_like_escape", _TEXT2, "text", _like_escape),
+    row_wise("hw_similar_to_escape", _TEXT2, "text", _similar_to_escape),
+    row_wise("hw_regexp_matches", _TEXT3, "bool", _like),
+    row_wise("hw_regexp_replace", ("text",) * 4, "text", _replaced),
+    row_wise("hw_regexp_match", _TEXT3, "text[]", _match),
+    row_wise("hw_regexp_all", _TEXT3, "text[][]", _all_matches),
+    row_wise("hw_regexp_substring", _TEXT2, "text", _substring_of),
+    row_wise("hw_regexp_split", _TEXT3, "text[]", _split),
+    row_wise("hw_regexp_count", ("text", "text", "int4", "text"), "int4", _count),
+)

@@ -1,0 +1,555 @@
+"""Kernels over dates and timestamps, column-wise on numbers: days and microseconds since 1970.
+
+The calendar is the proleptic Gregorian one and works for every year a timestamp can hold;
+the zone of a session is UTC, so timestamps with and without a zone share everything but
+their type.
+
+    date_trunc, extract, date_part, date_bin     by the name of a field
+    + and - of months, days and microseconds     the day of the month is clamped
+    age, make_*, zones                           one row at a time
+
+Not here: text in either direction (formats/text.py), patterns (patterns.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+from zoneinfo import ZoneInfo, available_timezones
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from headwater.core.errors import UserError, not_supported
+from headwater.formats.text_times import civil_from_days, days_from_civil
+from headwater.sql.select.kernels.intervals import DAY_US
+from headwater.sql.select.kernels.kernel import Interval, Kernel, arrow_of, row_wise
+
+Numbers: TypeAlias = "npt.NDArray[np.int64]"
+
+TIMESTAMP_MIN: Final = days_from_civil(-4713, 11, 24) * DAY_US
+TIMESTAMP_MAX: Final = days_from_civil(294277, 1, 1) * DAY_US - 1
+_NAMES: Final = {
+    "timestamp": "timestamp without time zone",
+    "timestamptz": "timestamp with time zone",
+    "date": "date",
+    "time": "time without time zone",
+    "interval": "interval",
+}
+
+_FIELDS: Final[dict[str, str]] = {
+    alias: field
+    for field, aliases in {
+        "microseconds": "us usec usecs usecond useconds microsecon microsecond microseconds",
+        "milliseconds": "ms msec msecs msecond mseconds millisecon millisecond milliseconds",
+        "second": "s sec secs second seconds",
+        "minute": "m min mins minute minutes",
+        "hour": "h hr hrs hour hours",
+        "day": "d day days",
+        "week": "w week weeks",
+        "month": "mon mons month months",
+        "quarter": "qtr quarter",
+        "year": "y yr yrs year years",
+        "decade": "dec decs decade decades",
+        "century": "c cent century centuries",
+        "millennium": "mil mils millennium millennia",
+        "epoch": "epoch",
+        "dow": "dow",
+        "doy": "doy",
+        "isodow": "isodow",
+        "isoyear": "isoyear",
+        "julian": "j jd julian",
+        "timezone": "timezone",
+        "timezone_hour": "timezone_h timezone_hour",
+        "timezone_minute": "timezone_m timezone_minute",
+    }.items()
+    for alias in aliases.split()
+}
+
+
+def _unknown_field(name: str, kind: str) -> UserError:
+    return UserError(f'unit "{name.lower()}" not recognized for type {_NAMES[kind]}', "22023")
+
+
+def _unsupported_field(name: str, kind: str) -> UserError:
+    return UserError(f'unit "{name.lower()}" not supported for type {_NAMES[kind]}', "0A000")
+
+
+# The calendar, column-wise
+
+
+def civil(days: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """Years, months and days of the month; year 0 is 1 BC."""
+    shifted = days + 719_468
+    era = shifted // 146_097
+    of_era = shifted - era * 146_097
+    year_of_era = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    month_shifted = (5 * of_year + 2) // 153
+    month = month_shifted + np.where(month_shifted < 10, 3, -9)
+    day = of_year - (153 * month_shifted + 2) // 5 + 1
+    return year_of_era + era * 400 + (month <= 2), month, day
+
+
+def days_of(year: Numbers, month: Numbers, day: Numbers) -> Numbers:
+    """The reverse of `civil`."""
+    year = year - (month <= 2)
+    era = year // 400
+    of_era = year - era * 400
+    of_year = (153 * (month + np.where(month > 2, -3, 9)) + 2) // 5 + day - 1
+    return np.asarray(era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468)
+
+
+def _month_length(year: Numbers, month: Numbers) -> Numbers:
+    following = np.where(month == 12, 1, month + 1)
+    return days_of(year + (month == 12), following, np.ones_like(month)) - days_of(year, month, np.ones_like(month))
+
+
+def add_months(days: Numbers, months: Numbers) -> Numbers:
+    """The same day so many months on, or the month's last."""
+    year, month, day = civil(days)
+    total = year * 12 + (month - 1) + months
+    year, month = total // 12, total % 12 + 1
+    return days_of(year, month, np.minimum(day, _month_length(year, month)))
+
+
+# Fields
+
+
+def _iso_week(days: Numbers) -> tuple[Numbers, Numbers]:
+    """ISO years and weeks: the year of a week is that of its Thursday."""
+    thursday = days - (days + 3) % 7 + 3
+    year, _, _ = civil(thursday)
+    first = days_of(year, np.ones_like(year), np.ones_like(year))
+    return year, (thursday - first) // 7 + 1
+
+
+def _century(year: Numbers, size: int) -> Numbers:
+    """Counted from 1; there is no century zero."""
+    return np.where(year > 0, (year + size - 1) // size, -((size - year) // size))
+
+
+def _shown_year(year: Numbers) -> Numbers:
+    return np.where(year > 0, year, year - 1)
+
+
+def truncated(moments: Numbers, field: str) -> Numbers:
+    """The start of the field that a moment lies in."""
+    simple = {"microseconds": 1, "milliseconds": 1_000, "second": 1_000_000, "minute": 60_000_000,
+              "hour": 3_600_000_000, "day": DAY_US}  # fmt: skip
+    if field in simple:
+        return moments // simple[field] * simple[field]
+    days = moments // DAY_US
+    if field == "week":
+        return (days - (days + 3) % 7) * DAY_US
+    year, month, _ = civil(days)
+    one = np.ones_like(year)
+    match field:
+        case "month":
+            pass
+        case "quarter":
+            month = (month - 1) // 3 * 3 + 1
+        case "year":
+            month = one
+        case "decade":
+            year, month = year // 10 * 10, one
+        case "century" | "millennium":
+            size = 100 if field == "century" else 1000
+            year, month = (year - 1) // size * size + 1, one
+    return days_of(year, month, one) * DAY_US
+
+
+_TRUNCATED: Final = frozenset(
+    "microseconds milliseconds second minute hour day week month quarter year decade century millennium".split()
+)
+
+
+def extracted(moments: Numbers, field: str) -> Numbers:
+    """A field's value in millionths."""
+    days, clock = moments // DAY_US, moments % DAY_US
+    match field:
+        case "epoch":
+            return moments
+        case "microseconds":
+            return clock % 60_000_000 * 1_000_000
+        case "milliseconds":
+            return clock % 60_000_000 * 1_000
+        case "second":
+            return clock % 60_000_000
+        case "timezone" | "timezone_hour" | "timezone_minute":
+            return np.zeros_like(moments)
+    whole = _extracted_whole(days, clock, field)
+    return whole * 1_000_000
+
+
+def _extracted_whole(days: Numbers, clock: Numbers, field: str) -> Numbers:
+    match field:
+        case "minute":
+            return clock // 60_000_000 % 60
+        case "hour":
+            return clock // 3_600_000_000
+        case "dow":
+            return (days + 4) % 7
+        case "isodow":
+            return (days + 3) % 7 + 1
+        case "week":
+            return _iso_week(days)[1]
+        case "isoyear":
+            return _shown_year(_iso_week(days)[0])
+    year, month, day = civil(days)
+    match field:
+        case "day":
+            return day
+        case "month":
+            return month
+        case "quarter":
+            return (month - 1) // 3 + 1
+        case "year":
+            return _shown_year(year)
+        case "doy":
+            return days - days_of(year, np.ones_like(year), np.ones_like(year)) + 1
+        case "decade":
+            return year // 10
+        case "century":
+            return _century(year, 100)
+    return _century(year, 1000)
+
+
+# Kernels over a field's name
+
+
+def _numbers(array: pa.Array) -> Numbers:
+    plain = array.cast(pa.int64()) if not pa.types.is_date32(array.type) else array.cast(pa.int32()).cast(pa.int64())
+    return plain.fill_null(0).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def _missing(*arrays: pa.Array) -> npt.NDArray[np.bool_]:
+    masks = [array.is_null().to_numpy(zero_copy_only=False) for array in arrays]
+    return np.logical_or.reduce(masks)
+
+
+def _by_field(
+    names: pa.Array, values: pa.Array, kind: str, allowed: frozenset[str], function: Callable[[Numbers, str], Numbers]
+) -> tuple[Numbers, npt.NDArray[np.bool_]]:
+    """`function` for every distinct field name over its rows."""
+    moments = _numbers(values)
+    missing = _missing(names, values)
+    result = np.zeros(len(moments), np.int64)
+    listed = np.array(names.to_pylist(), dtype=object)
+    for name in {name for name, gone in zip(listed, missing, strict=True) if not gone}:
+        field = _FIELDS.get(name.strip().lower())
+        if field is None:
+            raise _unknown_field(name, kind)
+        if field not in allowed:
+            raise _unsupported_field(name, kind)
+        rows = (listed == name) & ~missing
+        result[rows] = function(moments[rows], field)
+    return result, missing
+
+
+def _date_trunc(kind: str) -> Kernel:
+    def run(names: pa.Array, values: pa.Array) -> pa.Array:
+        result, missing = _by_field(names, values, kind, _TRUNCATED, truncated)
+        return pa.array(result, pa.int64(), mask=missing).cast(arrow_of(kind))
+
+    return Kernel(f"hw_date_trunc_{kind}", ("text", kind), kind, run)
+
+
+_EXTRACTED: Final = _TRUNCATED | {"epoch", "dow", "doy", "isodow", "isoyear"}
+_ZONES: Final = frozenset({"timezone", "timezone_hour", "timezone_minute"})
+_CLOCK: Final = frozenset({"microseconds", "milliseconds", "second", "minute", "hour", "epoch"})
+_EXTRACTED_OF: Final[dict[str, frozenset[str]]] = {
+    "timestamp": _EXTRACTED,
+    "timestamptz": _EXTRACTED | _ZONES,
+    "date": (_EXTRACTED - _CLOCK) | {"epoch"},
+    "time": _CLOCK,
+}
+
+
+def _extract(kind: str) -> Kernel:
+    """The field in millionths; a date is its midnight, a time of day one of 1970-01-01."""
+    unit = DAY_US if kind == "date" else 1
+    argument = "int8" if kind == "time" else kind
+
+    def run(names: pa.Array, values: pa.Array) -> pa.Array:
+        def scaled(numbers: Numbers, field: str) -> Numbers:
+            if kind == "time" and field == "hour":  # 24:00:00 is allowed
+                return numbers // 3_600_000_000 * 1_000_000
+            return extracted(numbers * unit, field)
+
+        result, missing = _by_field(names, values, kind, _EXTRACTED_OF[kind], scaled)
+        return pa.array(result, pa.int64(), mask=missing)
+
+    return Kernel(f"hw_extract_{kind}", ("text", argument), "int8", run)
+
+
+def _extract_interval(name: str, value: Interval) -> int:
+    months, days, microseconds = value
+    field = _FIELDS.get(name.strip().lower())
+    if field is None:
+        raise _unknown_field(name, "interval")
+    sign = -1 if microseconds < 0 else 1
+    clock = abs(microseconds)
+    year = int(math.copysign(abs(months) // 12, months)) if months else 0
+    match field:
+        case "microseconds":
+            return sign * (clock % 60_000_000) * 1_000_000
+        case "milliseconds":
+            return sign * (clock % 60_000_000) * 1_000
+        case "second":
+            return sign * (clock % 60_000_000)
+        case "epoch":
+            rest = months - year * 12
+            # A year counts 365.25 days here, a month 30.
+            return year * 31_557_600_000_000 + (rest * 30 + days) * DAY_US + microseconds
+    whole = {
+        "minute": sign * (clock // 60_000_000 % 60),
+        "hour": sign * (clock // 3_600_000_000),
+        "day": days,
+        "month": months - year * 12,
+        "quarter": int((months - year * 12) / 3) + 1,
+        "year": year,
+        "decade": int(year / 10),
+        "century": int(year / 100),
+        "millennium": int(year / 1000),
+    }.get(field)
+    if whole is None:
+        raise _unsupported_field(name, "interval")
+    return whole * 1_000_000
+
+
+def _trunc_interval(name: str, value: Interval) -> Interval:
+    months, days, microseconds = value
+    field = _FIELDS.get(name.strip().lower())
+    if field is None:
+        raise _unknown_field(name, "interval")
+    units = {"millennium": 12_000, "century": 1_200, "decade": 120, "year": 12, "quarter": 3, "month": 1}
+    if field in units:
+        return int(months / units[field]) * units[field], 0, 0
+    clock = {"day": DAY_US, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000,
+             "milliseconds": 1_000, "microseconds": 1}  # fmt: skip
+    if field not in clock:
+        raise _unsupported_field(name, "interval")
+    if field == "day":
+        return months, days, 0
+    whole = abs(microseconds) // clock[field] * clock[field]
+    return months, days, whole if microseconds >= 0 else -whole
+
+
+# Sums and differences
+
+
+def _checked(moments: Any) -> Any:
+    if np.any((moments < TIMESTAMP_MIN) | (moments > TIMESTAMP_MAX)):
+        raise UserError("timestamp out of range", "22008")
+    return moments
+
+
+def _add_interval(kind: str, sign: int) -> Kernel:
+    def run(values: pa.Array, intervals: pa.Array) -> pa.Array:
+        missing = _missing(values, intervals)
+        moments = _numbers(values)
+        months, days, microseconds = (
+            sign * intervals.field(i).fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False) for i in range(3)
+        )
+        day = add_months(moments // DAY_US, months) + days
+        result = np.where(missing, 0, day * DAY_US + moments % DAY_US + microseconds)
+        return pa.array(_checked(result), pa.int64(), mask=missing).cast(arrow_of(kind))
+
+    return Kernel(f"hw_{kind}_{'add' if sign > 0 else 'sub'}", (kind, "interval"), kind, run)
+
+
+def _time_add(clock: int, value: Interval) -> int:
+    return (clock + value[2]) % DAY_US
+
+
+def _time_of(moment: int) -> int:
+    return moment % DAY_US
+
+
+def _rescaled(zero: int) -> Callable[[int, int], int]:
+    """Rounded to so many digits of a second, half away from `zero`."""
+
+    def run(moment: int, precision: int) -> int:
+        step = 10 ** (6 - min(max(precision, 0), 6))
+        since = moment - zero
+        size = (abs(since) + step // 2) // step * step
+        return zero + (size if since >= 0 else -size)
+
+    return run
+
+
+_EPOCH_2000: Final = 946_684_800_000_000
+
+
+def age(later: int, earlier: int) -> Interval:
+    """Years, months and days apart, counted on the calendar."""
+    if later < earlier:
+        months, days, microseconds = age(earlier, later)
+        return -months, -days, -microseconds
+    high_year, high_month, high_day = civil_from_days(later // DAY_US)
+    low_year, low_month, low_day = civil_from_days(earlier // DAY_US)
+    clock = later % DAY_US - earlier % DAY_US
+    days = high_day - low_day
+    months = (high_year - low_year) * 12 + high_month - low_month
+    if clock < 0:
+        clock, days = clock + DAY_US, days - 1
+    while days < 0:
+        year, month = low_year, low_month
+        following = days_from_civil(year + (month == 12), month % 12 + 1, 1)
+        days, months = days + following - days_from_civil(year, month, 1), months - 1
+    return months, days, clock
+
+
+def _date_bin(stride: Interval, moment: int, origin: int) -> int:
+    months, days, microseconds = stride
+    if months:
+        raise UserError("timestamps cannot be binned into intervals containing months or years", "0A000")
+    size = days * DAY_US + microseconds
+    if size <= 0:
+        raise UserError("stride must be greater than zero", "22008")
+    return origin + (moment - origin) // size * size
+
+
+# Making
+
+
+def _make_date(year: int, month: int, day: int) -> int:
+    shown = f"{year}-{month:02d}-{day:02d}"
+    astronomical = year if year > 0 else year + 1
+    if year == 0 or not 1 <= month <= 12 or not 1 <= day <= 31 or not -4713 < year < 5_874_898:
+        raise UserError(f"date field value out of range: {shown}", "22008")
+    days = days_from_civil(astronomical, month, day)
+    if civil_from_days(days) != (astronomical, month, day):
+        raise UserError(f"date field value out of range: {shown}", "22008")
+    return days
+
+
+def _make_time(hour: int, minute: int, second: float) -> int:
+    total = (hour * 3600 + minute * 60) * 1_000_000 + (round(second * 1_000_000) if math.isfinite(second) else -1)
+    fine = hour >= 0 and 0 <= minute <= 59 and 0 <= second <= 60 and total <= DAY_US
+    if not fine:
+        raise UserError(f"time field value out of range: {hour}:{minute:02d}:{second:02g}", "22008")
+    return total
+
+
+def _make_timestamp(year: int, month: int, day: int, hour: int, minute: int, second: float) -> int:
+    return int(_checked(np.int64(_make_date(year, month, day) * DAY_US + _make_time(hour, minute, second))))
+
+
+def _from_epoch(seconds: float) -> int:
+    if not math.isfinite(seconds):
+        raise UserError(f'timestamp out of range: "{seconds:g}"', "22008")
+    moment = round((seconds - _EPOCH_2000 / 1_000_000) * 1_000_000) + _EPOCH_2000
+    if not TIMESTAMP_MIN <= moment <= TIMESTAMP_MAX:
+        raise UserError(f'timestamp out of range: "{seconds:g}"', "22008")
+    return moment
+
+
+# Zones
+
+_EPOCH: Final = datetime(1970, 1, 1)
+_ABBREVIATIONS: Final = {
+    "utc": 0, "gmt": 0, "z": 0, "zulu": 0, "ut": 0, "uct": 0, "wet": 0, "cet": 3600, "met": 3600, "bst": 3600,
+    "west": 3600, "eet": 7200, "cest": 7200, "mest": 7200, "eest": 10800, "msk": 10800, "jst": 32400, "kst": 32400,
+    "est": -18000, "edt": -14400, "cst": -21600, "cdt": -18000, "mst": -25200, "mdt": -21600, "pst": -28800,
+    "pdt": -25200,
+}  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _zone_names() -> dict[str, str]:
+    return {name.lower(): name for name in available_timezones()}
+
+
+@lru_cache(maxsize=256)
+def _zone(name: str) -> ZoneInfo | int:
+    """A zone by name, or the seconds east that an abbreviation stands for."""
+    word = name.strip().lower()
+    if word in _ABBREVIATIONS:
+        return _ABBREVIATIONS[word]
+    known = _zone_names().get(word)
+    if known is not None:
+        return ZoneInfo(known)
+    if any(character in "+-0123456789" for character in word):
+        raise not_supported(f'time zone "{name}"', hint="Name a zone of the tz database, as in 'Europe/Berlin'.")
+    raise UserError(f'time zone "{name}" not recognized', "22023")
+
+
+def _local(moment: int) -> datetime:
+    try:
+        return _EPOCH + timedelta(microseconds=moment)
+    except OverflowError:
+        raise UserError("timestamp out of range", "22008") from None
+
+
+def to_zone(name: str, moment: int) -> int:
+    """A moment as the clock in the zone shows it."""
+    zone = _zone(name)
+    if isinstance(zone, int):
+        return moment + zone * 1_000_000
+    offset = zone.fromutc(_local(moment).replace(tzinfo=zone)).utcoffset()
+    return moment + _offset_us(offset)
+
+
+def from_zone(name: str, clock: int) -> int:
+    """The moment at which the clock in the zone shows this; an hour that comes twice is the later."""
+    zone = _zone(name)
+    if isinstance(zone, int):
+        return clock - zone * 1_000_000
+    local = _local(clock).replace(tzinfo=zone)
+    first, second = local.utcoffset(), local.replace(fold=1).utcoffset()
+    ambiguous = first is not None and second is not None and first > second
+    return clock - _offset_us(second if ambiguous else first)
+
+
+def _offset_us(offset: timedelta | None) -> int:
+    return 0 if offset is None else int(offset.total_seconds()) * 1_000_000
+
+
+# Milliseconds since the epoch
+
+
+def _to_milliseconds(moment: int) -> int:
+    if moment < 0:
+        raise UserError("mz_timestamp out of range", "22003")
+    return moment // 1000
+
+
+KERNELS: Final[tuple[Kernel, ...]] = (
+    *(_date_trunc(kind) for kind in ("timestamp", "timestamptz")),
+    *(_extract(kind) for kind in ("timestamp", "timestamptz", "date", "time")),
+    row_wise("hw_extract_interval", ("text", "interval"), "int8", _extract_interval),
+    row_wise("hw_date_trunc_interval", ("text", "interval"), "interval", _trunc_interval),
+    *(_add_interval(kind, sign) for kind in ("timestamp", "timestamptz") for sign in (1, -1)),
+    row_wise("hw_time_add", ("int8", "interval"), "int8", _time_add, raises=False),
+    row_wise(
+        "hw_time_sub", ("int8", "interval"), "int8", lambda clock, value: (clock - value[2]) % DAY_US, raises=False
+    ),
+    row_wise("hw_timestamp_to_time", ("timestamp",), "int8", _time_of, raises=False),
+    row_wise("hw_timestamptz_to_time", ("timestamptz",), "int8", _time_of, raises=False),
+    row_wise("hw_interval_to_time", ("interval",), "int8", lambda value: value[2] % DAY_US, raises=False),
+    row_wise("hw_time_to_interval", ("int8",), "interval", lambda clock: (0, 0, clock), raises=False),
+    row_wise("hw_timestamp_scale", ("timestamp", "int4"), "timestamp", _rescaled(_EPOCH_2000), raises=False),
+    row_wise("hw_timestamptz_scale", ("timestamptz", "int4"), "timestamptz", _rescaled(_EPOCH_2000), raises=False),
+    row_wise("hw_time_scale", ("int8", "int4"), "int8", _rescaled(0), raises=False),
+    row_wise("hw_age", ("timestamp", "timestamp"), "interval", age, raises=False),
+    row_wise("hw_date_bin_timestamp", ("interval", "timestamp", "timestamp"), "timestamp", _date_bin),
+    row_wise("hw_date_bin_timestamptz", ("interval", "timestamptz", "timestamptz"), "timestamptz", _date_bin),
+    row_wise("hw_make_date", ("int4",) * 3, "date", _make_date),
+    row_wise("hw_make_time", ("int4", "int4", "float8"), "int8", _make_time),
+    row_wise("hw_make_timestamp", ("int4",) * 5 + ("float8",), "timestamp", _make_timestamp),
+    row_wise("hw_make_timestamptz", ("int4",) * 5 + ("float8",), "timestamptz", _make_timestamp),
+    row_wise("hw_to_timestamp", ("float8",), "timestamptz", _from_epoch),
+    row_wise("hw_to_zone", ("text", "timestamptz"), "timestamp", to_zone),
+    row_wise("hw_from_zone", ("text", "timestamp"), "timestamptz", from_zone),
+    row_wise("hw_timestamp_to_mz_timestamp", ("timestamp",), "int8", _to_milliseconds),
+    row_wise("hw_timestamptz_to_mz_timestamp", ("timestamptz",), "int8", _to_milliseconds),
+    row_wise("hw_date_to_mz_timestamp", ("date",), "int8", lambda day: _to_milliseconds(day * DAY_US)),
+    row_wise("hw_mz_timestamp_to_timestamp", ("int8",), "timestamp", lambda ms: ms * 1000),
+    row_wise("hw_mz_timestamp_to_timestamptz", ("int8",), "timestamptz", lambda ms: ms * 1000),
+)

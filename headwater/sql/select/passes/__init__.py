@@ -1,0 +1,5 @@
+"""Rewrites of a bound plan, one a file; each is a function from plan to plan.
+
+prune_columns     nothing is computed or read that nobody uses
+put_arguments     constants in the places of parameters
+"""

@@ -1,0 +1,34 @@
+"""Sort keys: where NULLs go, and that a value can be ordered at all.
+
+Not here: which expressions are sorted by (bind_order.py), how an engine orders (the generators).
+"""
+
+from __future__ import annotations
+
+from headwater.core.errors import UserError
+from headwater.core.types import TEXT, format_type
+from headwater.sql.select.coerce import coerce, resolved_unknown
+from headwater.sql.select.plan import Expression, SortKey
+from headwater.sql.select.planning import Planning
+from headwater.sql.select.syntax import OrderItem
+
+
+def sort_key(planning: Planning, value: Expression, item: OrderItem) -> SortKey:
+    """NULLs come last when ascending and first when descending, unless said otherwise."""
+    value = resolved_unknown(planning, value)
+    require_order(value, item.at)
+    if value.type.kind == "char":
+        value = coerce(planning, value, TEXT, item.at)
+    nulls_first = item.descending if item.nulls_first is None else item.nulls_first
+    return SortKey(value, item.descending, nulls_first)
+
+
+def require_order(value: Expression, at: int) -> None:
+    """Refuse types without an order."""
+    if value.type.kind == "json":
+        raise UserError(
+            f"could not identify an ordering operator for type {format_type(value.type)}",
+            "42883",
+            hint="Use an explicit ordering operator or modify the query.",
+            position=at + 1,
+        )

@@ -1,0 +1,317 @@
+"""A plan as one text of Spark SQL.
+
+Each node becomes a SELECT around those of its inputs, whose columns are exactly the
+node's, named `c<number>`; Spark's optimizer flattens them again.  Working types are the
+stored forms (spark_literals.py), so scans and results need no conversion.
+
+    generate          the text; raises 0A000 for what only DuckDB can do
+    supported         that error beforehand, or None
+    translate_error   what to tell the user when Spark failed
+
+The session must have ANSI mode on, UTC as time zone, and the kernels registered.
+
+Not here: expressions, aggregates (spark_*.py), running it (cluster/).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headwater.core.errors import InvariantViolation, UserError, not_supported
+from headwater.sql.select import functions
+from headwater.sql.select.functions.forms import SPARK
+from headwater.sql.select.plan import (
+    Aggregate,
+    ColumnRef,
+    Constant,
+    Distinct,
+    Expression,
+    Filter,
+    Join,
+    Limit,
+    Node,
+    OutputColumn,
+    Project,
+    Query,
+    Scan,
+    SetOperation,
+    Sort,
+    Subquery,
+    TableFunction,
+    Values,
+    Window,
+)
+from headwater.sql.select.spark_aggregates import Prepared, aggregate, window
+from headwater.sql.select.spark_errors import translate_error
+from headwater.sql.select.spark_expressions import (
+    Writer,
+    apply,
+    column_name,
+    constant_count,
+    expression,
+    predicate,
+    sort_text,
+)
+from headwater.sql.select.spark_literals import identifier, string_literal
+
+__all__ = ["generate", "supported", "translate_error"]
+
+_LIMIT_MAX = 2**31 - 1
+
+
+def generate(query: Query, relations: Mapping[str, str], mz_now: int | None) -> str:
+    """The query as Spark SQL; its columns are `o0`, `o1`, ... in the order of `query.output`."""
+    return _Nodes(relations, mz_now).whole(query)
+
+
+def supported(query: Query) -> UserError | None:
+    """Why the query cannot run on Spark; None when it can, as far as its text tells."""
+    try:
+        generate(query, dict.fromkeys(query.relation_ids, "t"), 0)
+    except UserError as error:
+        return error
+    return None
+
+
+@dataclass(slots=True)
+class _Nodes:
+    """One generation."""
+
+    relations: Mapping[str, str]
+    writer: Writer
+
+    def __init__(self, relations: Mapping[str, str], mz_now: int | None) -> None:
+        self.relations = relations
+        self.writer = Writer(self.node, mz_now)
+
+    def whole(self, query: Query) -> str:
+        columns = ", ".join(f"{column_name(c.id)} AS o{i}" for i, c in enumerate(query.output))
+        return f"SELECT {columns or '1 AS o0'} FROM ({self.node(query.root)})"
+
+    def node(self, node: Node) -> str:
+        match node:
+            case Scan():
+                return self._scan(node)
+            case Values():
+                return self._values(node)
+            case TableFunction():
+                return self._table_function(node)
+            case Project(below, columns):
+                texts = [f"{self.text(part)} AS {column_name(column.id)}" for column, part in columns]
+                return f"SELECT {', '.join(texts) or '1'} FROM ({self.node(below)})"
+            case Filter(below, condition):
+                return f"SELECT * FROM ({self.node(below)}) WHERE {predicate(condition, self.writer)}"
+            case Join():
+                return self._join(node)
+            case Aggregate():
+                return self._aggregate(node)
+            case Window():
+                return self._window(node)
+            case Distinct():
+                return self._distinct(node)
+            case SetOperation():
+                return self._set_operation(node)
+            case Sort(below, keys):
+                order = ", ".join(sort_text(key, self.writer) for key in keys)
+                return f"SELECT * FROM ({self.node(below)}) ORDER BY {order}"
+            case Limit():
+                return self._limit(node)
+            case _:
+                raise InvariantViolation(f"not a node: {node!r}")
+
+    def text(self, plan: Expression) -> str:
+        return expression(plan, self.writer)
+
+    def _scan(self, node: Scan) -> str:
+        columns = ", ".join(f"{identifier(c.name)} AS {column_name(c.id)}" for c in node.columns)
+        return f"SELECT {columns or '1'} FROM {self.relations[node.relation_id]}"
+
+    def _values(self, node: Values) -> str:
+        names = [column_name(column.id) for column in node.columns]
+        if not names:
+            one = "SELECT 1" if len(node.rows) == 1 else f"SELECT explode(sequence(1, {len(node.rows)}))"
+            return one if node.rows else "SELECT 1 WHERE FALSE"
+        if len(node.rows) == 1:
+            return f"SELECT {self._row(node.rows[0], names)}"
+        if any(_has_subquery(part) for row in node.rows for part in row):
+            return " UNION ALL ".join(f"SELECT {self._row(row, names)}" for row in node.rows)
+        rows = [", ".join(self.text(part) for part in row) for row in node.rows]
+        if all(isinstance(part, Constant) for row in node.rows for part in row):
+            return f"SELECT * FROM VALUES {', '.join(f'({row})' for row in rows)} AS v({', '.join(names)})"
+        structs = (f"named_struct({self._struct(row, names)})" for row in node.rows)
+        return f"SELECT inline(array({', '.join(structs)})) AS ({', '.join(names)})"
+
+    def _row(self, row: tuple[Expression, ...], names: list[str]) -> str:
+        return ", ".join(f"{self.text(part)} AS {name}" for part, name in zip(row, names, strict=True))
+
+    def _struct(self, row: tuple[Expression, ...], names: list[str]) -> str:
+        return ", ".join(
+            f"{string_literal(name)}, {self.text(part)}" for part, name in zip(row, names, strict=True)
+        )
+
+    # Table functions and joins
+
+    def _elements(self, node: TableFunction) -> str:
+        types = tuple(argument.type for argument in node.arguments)
+        return apply(node.function, tuple(self.text(argument) for argument in node.arguments), types)
+
+    def _unpacked(self, node: TableFunction, place: str, element: str) -> str:
+        """The function's columns, from an element of its list and the element's place."""
+        columns = node.columns
+        if node.ordinality is not None:
+            columns = tuple(column for column in columns if column.id != node.ordinality)
+        if len(node.function.columns) > 1:
+            texts = [
+                f"{element}.{identifier(name)} AS {column_name(column.id)}"
+                for column, (name, _) in zip(columns, node.function.columns, strict=True)
+            ]
+        else:
+            texts = [f"{element} AS {column_name(column.id)}" for column in columns]
+        if node.ordinality is not None:
+            texts.append(f"CAST({place} + 1 AS BIGINT) AS {column_name(node.ordinality)}")
+        return ", ".join(texts)
+
+    def _table_function(self, node: TableFunction) -> str:
+        place, element = self.writer.fresh(), self.writer.fresh()
+        exploded = f"SELECT posexplode({self._elements(node)}) AS ({place}, {element})"
+        return f"SELECT {self._unpacked(node, place, element)} FROM ({exploded})"
+
+    def _join(self, node: Join) -> str:
+        always = node.condition is None or _true(node.condition)
+        if node.lateral and isinstance(node.right, TableFunction) and (always or node.kind == "inner"):
+            return self._lateral_view(node, node.right)
+        if node.lateral and node.kind in ("right", "full"):
+            raise not_supported(f"LATERAL in a {node.kind} join")
+        left, right = self.node(node.left), self.node(node.right)
+        lateral = "LATERAL " if node.lateral else ""
+        word = "CROSS" if always and node.kind in ("inner", "cross") else node.kind.upper()
+        on = "" if word == "CROSS" else f" ON {'TRUE' if always else self._condition(node)}"
+        sides = self.writer.fresh(), self.writer.fresh()
+        return f"SELECT * FROM ({left}) AS {sides[0]} {word} JOIN {lateral}({right}) AS {sides[1]}{on}"
+
+    def _condition(self, node: Join) -> str:
+        if node.condition is None:
+            raise InvariantViolation("a join without a condition")
+        return predicate(node.condition, self.writer) if node.kind == "inner" else self.text(node.condition)
+
+    def _lateral_view(self, node: Join, function: TableFunction) -> str:
+        """A table function of the left side's columns needs no join."""
+        place, element, view = self.writer.fresh(), self.writer.fresh(), self.writer.fresh()
+        outer = "OUTER " if node.kind == "left" else ""
+        kept = [column_name(column.id) for column in columns_of(node.left)]
+        columns = ", ".join([*kept, self._unpacked(function, place, element)])
+        text = (
+            f"SELECT {columns} FROM ({self.node(node.left)})"
+            f" LATERAL VIEW {outer}posexplode({self._elements(function)}) {view} AS {place}, {element}"
+        )
+        if node.kind == "inner" and node.condition is not None and not _true(node.condition):
+            return f"SELECT * FROM ({text}) WHERE {predicate(node.condition, self.writer)}"
+        return text
+
+    # Groups
+
+    def _aggregate(self, node: Aggregate) -> str:
+        prepared = Prepared(self.writer)
+        texts: list[str] = []
+        keys: list[str] = []
+        for column, part in node.groups:
+            name = prepared.name(part) if isinstance(part, ColumnRef) else prepared.add(self.text(part))
+            key = prepared.key(functions.equality_key(SPARK, name, column.type))
+            value = name if key == name else f"first({name})"
+            texts.append(f"{value} AS {column_name(column.id)}")
+            keys.append(key)
+        for column, call in node.aggregates:
+            texts.append(f"{aggregate(call, prepared)} AS {column_name(column.id)}")
+        grouped = f" GROUP BY {', '.join(keys)}" if keys else ""
+        below = prepared.select(self.node(node.input))
+        return f"SELECT {', '.join(texts) or 'count(*)'} FROM ({below}){grouped}"
+
+    def _window(self, node: Window) -> str:
+        prepared = Prepared(self.writer)
+        texts = [column_name(column.id) for column in columns_of(node.input)]
+        texts += [f"{window(call, prepared)} AS {column_name(column.id)}" for column, call in node.calls]
+        return f"SELECT {', '.join(texts)} FROM ({prepared.select(self.node(node.input))})"
+
+    def _distinct(self, node: Distinct) -> str:
+        columns = columns_of(node.input)
+        names = [column_name(column.id) for column in columns]
+        if node.on:
+            return self._distinct_on(node, names)
+        keys = [functions.equality_key(SPARK, name, c.type) for name, c in zip(names, columns, strict=True)]
+        if keys == names:
+            return f"SELECT DISTINCT * FROM ({self.node(node.input)})"
+        prepared = Prepared(self.writer)
+        grouped = ", ".join(prepared.key(key) for key in keys)
+        values = ", ".join(
+            name if key == name else f"first({name}) AS {name}" for key, name in zip(keys, names, strict=True)
+        )
+        return f"SELECT {values} FROM ({prepared.select(self.node(node.input))}) GROUP BY {grouped}"
+
+    def _distinct_on(self, node: Distinct, names: list[str]) -> str:
+        prepared = Prepared(self.writer)
+        partition = ", ".join(
+            prepared.key(functions.equality_key(SPARK, prepared.name(part), part.type)) for part in node.on
+        )
+        order = ", ".join(sort_text(key, self.writer) for key in node.order_by) or "TRUE"
+        place = self.writer.fresh()
+        numbered = (
+            f"SELECT *, row_number() OVER (PARTITION BY {partition} ORDER BY {order}) AS {place}"
+            f" FROM ({prepared.select(self.node(node.input))})"
+        )
+        return f"SELECT {', '.join(names)} FROM ({numbered}) WHERE {place} = 1"
+
+    def _set_operation(self, node: SetOperation) -> str:
+        def side(input_: Node, ids: tuple[int, ...]) -> str:
+            pairs = zip(ids, node.columns, strict=True)
+            columns = ", ".join(f"c{id_} AS {column_name(column.id)}" for id_, column in pairs)
+            return f"SELECT {columns or '1'} FROM ({self.node(input_)})"
+
+        left, right = side(node.left, node.left_columns), side(node.right, node.right_columns)
+        names = [column_name(column.id) for column in node.columns]
+        keys = [functions.equality_key(SPARK, n, c.type) for n, c in zip(names, node.columns, strict=True)]
+        if keys != names and not (node.kind == "union" and node.all):
+            raise not_supported(f"{node.kind.upper()} over these types on Spark")
+        word = f"{node.kind.upper()}{' ALL' if node.all else ''}"
+        return f"SELECT * FROM ({left}) {word} SELECT * FROM ({right})"
+
+    def _limit(self, node: Limit) -> str:
+        number = constant_count(node.count, "LIMIT")
+        skipped = constant_count(node.offset, "OFFSET")
+        text = self.node(node.input)
+        # Directly on the sorted SELECT, so that Spark sees one node to take the first rows from.
+        if not isinstance(node.input, Sort):
+            text = f"SELECT * FROM ({text})"
+        if number is not None:
+            text += f" LIMIT {min(number, _LIMIT_MAX)}"
+        if skipped:
+            text += f" OFFSET {min(skipped, _LIMIT_MAX)}"
+        return text
+
+
+def columns_of(node: Node) -> tuple[OutputColumn, ...]:
+    """The columns a node puts out."""
+    match node:
+        case Scan(columns=columns) | Values(columns=columns) | SetOperation(columns=columns):
+            return columns
+        case TableFunction(columns=columns):
+            return columns
+        case Project(columns=pairs):
+            return tuple(column for column, _ in pairs)
+        case Join(left=left, right=right):
+            return columns_of(left) + columns_of(right)
+        case Aggregate(groups=groups, aggregates=aggregates):
+            return tuple(column for column, _ in (*groups, *aggregates))
+        case Window(input=below, calls=calls):
+            return columns_of(below) + tuple(column for column, _ in calls)
+        case _:
+            return columns_of(node.input)
+
+
+def _true(plan: Expression) -> bool:
+    return isinstance(plan, Constant) and plan.value == "t" and plan.type.kind == "bool"
+
+
+def _has_subquery(plan: Expression) -> bool:
+    """Whether a subquery stands anywhere in it; found in its print, which shows every part."""
+    return isinstance(plan, Subquery) or "Subquery(" in repr(plan)

@@ -1,0 +1,152 @@
+"""Aggregates and window functions as Spark SQL.
+
+A form marks each engine aggregate in it as `<<name|arguments>>`; here such a segment gets
+its DISTINCT, FILTER and OVER.  Arguments, filters and sort keys are computed in a SELECT
+below (`Prepared`), so that segments hold plain names: a Python function may then be anywhere
+in them, and a constant in GROUP BY is no column's place.
+
+The segment `list` means all values, NULLs too, in the call's order, NULL without any row.
+
+Not here: which aggregates there are (functions/).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from headwater.core.errors import InvariantViolation, not_supported
+from headwater.core.types import SqlType
+from headwater.sql.select import functions
+from headwater.sql.select.functions.forms import SPARK
+from headwater.sql.select.plan import (
+    AggregateCall,
+    ColumnRef,
+    Constant,
+    Expression,
+    SortKey,
+    WindowCall,
+    WindowFrame,
+)
+from headwater.sql.select.spark_expressions import (
+    Writer,
+    direction,
+    expression,
+    fill,
+    ordered_list,
+    spark_form,
+)
+
+_SEGMENT: Final = re.compile(r"<<(\w+)\|((?:(?!<<|>>).)*)>>", re.DOTALL)
+
+# Spark refuses these without an ORDER BY, and refuses a frame for them.
+_RANKING: Final = frozenset(
+    ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead")
+)
+
+
+@dataclass(slots=True)
+class Prepared:
+    """The SELECT below: names for what is computed there."""
+
+    writer: Writer
+    columns: list[tuple[str, str]] = field(default_factory=list)
+
+    def name(self, plan: Expression) -> str:
+        """An atom for the expression: itself when it is one already, or a column of the SELECT below."""
+        if isinstance(plan, (Constant, ColumnRef)):
+            return expression(plan, self.writer)
+        return self.add(expression(plan, self.writer))
+
+    def add(self, text: str) -> str:
+        """The name of a new column."""
+        name = self.writer.fresh()
+        self.columns.append((name, text))
+        return name
+
+    def key(self, text: str) -> str:
+        """A name for a key that was made of a name: the same one when it is the name itself."""
+        return text if text.isidentifier() else self.add(text)
+
+    def sort_key(self, key: SortKey) -> str:
+        """What rows are sorted by."""
+        return self.key(functions.sort_key(SPARK, self.name(key.expression), key.expression.type))
+
+    def select(self, below: str) -> str:
+        """The SELECT around its input; the input itself when there is nothing to compute."""
+        if not self.columns:
+            return below
+        computed = ", ".join(f"{text} AS {name}" for name, text in self.columns)
+        return f"SELECT *, {computed} FROM ({below})"
+
+
+def aggregate(call: AggregateCall, prepared: Prepared, over: str = "") -> str:
+    """An aggregate; `over` is the OVER clause of a window."""
+    texts = tuple(prepared.name(argument) for argument in call.arguments)
+    types = tuple(argument.type for argument in call.arguments)
+    condition = None if call.filter is None else prepared.name(call.filter)
+    where = "" if condition is None else f" FILTER (WHERE {condition})"
+    keys = [prepared.sort_key(key) for key in call.order_by]
+
+    def expand(segment: re.Match[str]) -> str:
+        name, arguments = segment.groups()
+        if name == "list":
+            return _list(arguments, call, keys, where, over)
+        inner = arguments or ("*" if name == "count" else "")
+        return f"{name}({'DISTINCT ' if call.distinct else ''}{inner}){where}{over}"
+
+    text = fill(spark_form(call.function), texts, types)
+    expanded, segments = _SEGMENT.subn(expand, text)
+    if not segments:
+        raise InvariantViolation(f"the Spark form of {call.function.name} aggregates nothing")
+    return expanded
+
+
+def _list(value: str, call: AggregateCall, keys: list[str], where: str, over: str) -> str:
+    gather = f"collect_list({{0}}){where}{over}"
+    if call.distinct:
+        gather = f"array_distinct({gather})"
+    if call.order_by:
+        rows = ordered_list(value, call.order_by, keys, gather)
+    else:
+        rows = gather.replace("{0}", f"struct({value} AS v)")
+    return f"(CASE WHEN size({rows}) = 0 THEN NULL ELSE transform({rows}, e -> e.v) END)"
+
+
+def window(call: WindowCall, prepared: Prepared) -> str:
+    """A window function, or an aggregate over a window."""
+    partition = ", ".join(
+        prepared.key(functions.equality_key(SPARK, prepared.name(part), part.type))
+        for part in call.partition_by
+    )
+    order = ", ".join(f"{prepared.sort_key(key)} {direction(key)}" for key in call.order_by)
+    ranking = call.call.function.name in _RANKING
+    if ranking and not order:
+        order = "TRUE"
+    parts = [f"PARTITION BY {partition}" if partition else "", f"ORDER BY {order}" if order else ""]
+    if call.frame is not None and not ranking:
+        parts.append(_frame(call.frame, call.order_by))
+    over = f" OVER ({' '.join(part for part in parts if part)})"
+    return aggregate(call.call, prepared, over)
+
+
+def _frame(frame: WindowFrame, order_by: tuple[SortKey, ...]) -> str:
+    if frame.unit == "groups":
+        raise not_supported("GROUPS frames on Spark")
+    start, end = (_bound(word, offset, frame.unit, order_by) for word, offset in (frame.start, frame.end))
+    return f"{frame.unit.upper()} BETWEEN {start} AND {end}"
+
+
+def _bound(word: str, offset: Expression | None, unit: str, order_by: tuple[SortKey, ...]) -> str:
+    if offset is None:
+        return word.upper()
+    if not isinstance(offset, Constant) or offset.value is None:
+        raise not_supported("window frames with an expression on Spark")
+    if unit == "range" and not _plain_number(order_by[0].expression.type):
+        raise not_supported(f"RANGE frames over {order_by[0].expression.type} on Spark")
+    return f"{offset.value} {word.upper()}"
+
+
+def _plain_number(type_: SqlType) -> bool:
+    return type_.kind in ("int2", "int4", "int8", "float4", "float8")

@@ -1,0 +1,52 @@
+"""Which words are reserved, and where: PostgreSQL's keyword classes.
+
+Not here: the grammar (parse_*.py).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+RESERVED: Final = frozenset(
+    """all analyse analyze and any array as asc asymmetric both case cast check collate column constraint
+    create current_catalog current_date current_role current_time current_timestamp current_user default
+    deferrable desc distinct do else end except false fetch for foreign from grant group having in initially
+    intersect into lateral leading limit localtime localtimestamp not null offset on only or order placing
+    primary references returning select session_user some symmetric table then to trailing true union unique
+    user using variadic when where window with""".split()
+)
+"""Never a name without quotes."""
+
+FUNCTION_OR_TYPE: Final = frozenset(
+    """authorization binary collation concurrently cross current_schema freeze full ilike inner is isnull
+    join left like natural notnull outer overlaps right similar tablesample verbose""".split()
+)
+"""The name of a function or type, but not of a column or table."""
+
+NOT_FUNCTION: Final = frozenset(
+    """between bigint bit boolean char character coalesce dec decimal exists extract float greatest grouping
+    inout int integer interval least national nchar none normalize nullif numeric out overlay position
+    precision real row setof smallint substring time timestamp treat trim values varchar""".split()
+)
+"""The name of a column or table, but not of a function: special grammar begins with these."""
+
+NOT_BARE_LABEL: Final = frozenset(
+    """array as char character create day except fetch filter for from grant group having hour intersect into
+    isnull limit minute month notnull offset on order over overlaps precision returning second to union
+    varying where window with within without year""".split()
+)
+"""A column label only after AS."""
+
+KEYWORDS: Final = (
+    RESERVED
+    | FUNCTION_OR_TYPE
+    | NOT_FUNCTION
+    | NOT_BARE_LABEL
+    | frozenset("at by escape rows range groups preceding following unbounded over filter first last".split())
+)
+"""Words that a syntax error shows as keywords, in upper case."""
+
+
+def column_name(word: str) -> bool:
+    """Whether a bare word may name a column or a table."""
+    return word not in RESERVED and word not in FUNCTION_OR_TYPE

@@ -1,0 +1,113 @@
+"""Statements: one file for each, and the one table of them.
+
+A statement file has a frozen dataclass that renders itself, the first words it is
+found by (`PHRASES`, in the notation of `words.expand`), and `parse`, which is called
+with the cursor on the first of those words.  Files do not import each other; what two
+of them need stands one level up.
+
+Where phrases overlap the longest one wins: `SHOW TABLES` before `SHOW`.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from headwater.sql.cursor import Cursor
+from headwater.sql.statement import Statement
+from headwater.sql.statements import (
+    alter_cluster,
+    alter_rename,
+    alter_source,
+    alter_swap,
+    alter_system,
+    alter_table,
+    begin,
+    close,
+    comment_on,
+    commit,
+    copy_from,
+    copy_to,
+    create_cluster,
+    create_database,
+    create_schema,
+    create_source,
+    create_table,
+    create_table_from_source,
+    create_view,
+    deallocate,
+    declare,
+    delete,
+    discard,
+    drop,
+    execute,
+    explain,
+    fetch,
+    insert,
+    prepare,
+    reset,
+    rollback,
+    select,
+    set_transaction,
+    set_variable,
+    show_columns,
+    show_create,
+    show_objects,
+    show_variable,
+    subscribe,
+    update,
+)
+
+
+class StatementFile(Protocol):
+    """What a module of this folder offers."""
+
+    @property
+    def PHRASES(self) -> tuple[str, ...]:
+        """First words."""
+
+    def parse(self, cursor: Cursor) -> Statement:
+        """The statement under the cursor."""
+
+
+STATEMENT_FILES: Final[tuple[StatementFile, ...]] = (
+    create_database,
+    create_schema,
+    create_cluster,
+    create_source,
+    create_table,
+    create_table_from_source,
+    create_view,
+    drop,
+    alter_rename,
+    alter_swap,
+    alter_cluster,
+    alter_source,
+    alter_table,
+    alter_system,
+    comment_on,
+    insert,
+    update,
+    delete,
+    copy_from,
+    copy_to,
+    select,
+    subscribe,
+    declare,
+    fetch,
+    close,
+    explain,
+    show_objects,
+    show_columns,
+    show_create,
+    show_variable,
+    set_variable,
+    set_transaction,
+    reset,
+    discard,
+    begin,
+    commit,
+    rollback,
+    prepare,
+    execute,
+    deallocate,
+)

@@ -1,0 +1,129 @@
+"""CREATE TABLE ... FROM SOURCE: a read-only table fed by one reference of a source.
+
+    CREATE TABLE [IF NOT EXISTS] name [(column, ...)]
+    FROM SOURCE source [(REFERENCE [=] reference)]
+    [WITH (TEXT COLUMNS = (..), EXCLUDE COLUMNS = (..), PARTITION BY = (..), RETAIN HISTORY = FOR i)]
+
+A list of columns only gives them other names.  IGNORE COLUMNS is another word for
+EXCLUDE COLUMNS, and an empty list of columns is the same as none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from headwater.core.errors import UserError, not_supported
+from headwater.sql.cursor import Cursor, Name
+from headwater.sql.options import (
+    Duration,
+    OptionReader,
+    clause,
+    column_names,
+    parse_options,
+    parse_with_options,
+    render_options,
+    retain_history,
+)
+from headwater.sql.parts import parse_if_not_exists, render_column_list
+from headwater.sql.statement import Statement
+
+PHRASES = ("CREATE [TEMP|TEMPORARY] TABLE ... FROM SOURCE",)
+
+
+def _refuse_details(cursor: Cursor) -> None:
+    raise cursor.refusal("DETAILS option cannot be explicitly set", "XX000")
+
+
+_OPTIONS: Final[dict[str, OptionReader]] = {
+    "TEXT COLUMNS": column_names,
+    "EXCLUDE COLUMNS": column_names,
+    "IGNORE COLUMNS": column_names,
+    "PARTITION BY": column_names,
+    "RETAIN HISTORY": retain_history,
+    "DETAILS": _refuse_details,
+}
+_RENDERED: Final = ("TEXT COLUMNS", "EXCLUDE COLUMNS", "PARTITION BY", "RETAIN HISTORY")
+_CONSTRAINT_WORDS: Final = ("CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN")
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTableFromSource(Statement):
+    """A new table on a source; the reference has one to three parts, None is the only one."""
+
+    name: Name
+    source: Name
+    reference: Name | None = None
+    columns: tuple[str, ...] = ()
+    text_columns: tuple[str, ...] = ()
+    exclude_columns: tuple[str, ...] = ()
+    partition_by: tuple[str, ...] = ()
+    retain_history: Duration | None = None
+    if_not_exists: bool = False
+
+    def render(self) -> str:
+        condition = "IF NOT EXISTS " if self.if_not_exists else ""
+        columns = render_column_list(self.columns)
+        reference = "" if self.reference is None else f" (REFERENCE = {self.reference})"
+        options = clause("WITH", render_options(self, _RENDERED))
+        return f"CREATE TABLE {condition}{self.name}{columns}\nFROM SOURCE {self.source}{reference}{options};"
+
+
+def parse(cursor: Cursor) -> CreateTableFromSource:
+    """Parse the statement."""
+    cursor.expect("CREATE")
+    if cursor.accept_any("TEMP", "TEMPORARY") is not None:
+        raise cursor.refusal("temporary tables FROM SOURCE are not supported", "0A000")
+    cursor.expect("TABLE")
+    if_not_exists = parse_if_not_exists(cursor)
+    name = cursor.name()
+    columns = _columns(cursor) if cursor.at_symbol("(") else ()
+    cursor.expect("FROM", "SOURCE")
+    source = cursor.name()
+    reference: Name | None = None
+    if cursor.at_symbol("("):
+        reference = parse_options(cursor, {"REFERENCE": Cursor.name, "DETAILS": _refuse_details})["reference"]
+    for words in (("FORMAT",), ("KEY", "FORMAT"), ("INCLUDE",), ("ENVELOPE",)):
+        if cursor.at(*words):
+            what = f"{words[-1]} in CREATE TABLE .. FROM SOURCE"
+            raise not_supported(what, position=cursor.error_position())
+    position = cursor.error_position()
+    options = parse_with_options(cursor, _OPTIONS)
+    ignored = options.pop("ignore_columns", None)
+    if ignored is not None:
+        if "exclude_columns" in options:
+            raise UserError("EXCLUDE COLUMNS specified more than once", "42601", position=position)
+        options["exclude_columns"] = ignored
+    return CreateTableFromSource(name, source, reference, columns, if_not_exists=if_not_exists, **options)
+
+
+def _columns(cursor: Cursor) -> tuple[str, ...]:
+    """Names only: definitions and constraints come from the upstream."""
+    position = cursor.error_position()
+    cursor.expect_symbol("(")
+    names: list[str] = []
+    definition_count = constraint_count = 0
+    while not cursor.at_symbol(")"):
+        if cursor.peek().keyword in _CONSTRAINT_WORDS:
+            constraint_count += 1
+            cursor.span(comma=True)
+        else:
+            name = cursor.identifier()
+            if cursor.at_symbol(",") or cursor.at_symbol(")"):
+                names.append(name)
+            else:
+                definition_count += 1
+                cursor.span(comma=True, what="comma or right parenthesis")
+        if not cursor.accept_symbol(","):
+            break
+    cursor.expect_symbol(")")
+    message = None
+    if definition_count and names:
+        message = "cannot mix column definitions and column names"
+    elif definition_count:
+        message = "CREATE TABLE .. FROM SOURCE column definitions cannot be specified directly"
+    elif constraint_count:
+        message = "CREATE TABLE .. FROM SOURCE constraint definitions cannot be specified directly"
+    if message is not None:
+        raise UserError(message, position=position)
+    return tuple(names)

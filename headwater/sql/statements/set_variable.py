@@ -1,0 +1,51 @@
+"""SET [SESSION | LOCAL] variable {= | TO} {value, ... | DEFAULT}.
+
+Also SET TIME ZONE, SET NAMES and SET SCHEMA, which are variables by other words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headwater.sql.cursor import Cursor
+from headwater.sql.parts import (
+    parse_setting_values,
+    parse_variable,
+    render_setting_values,
+    render_variable,
+)
+from headwater.sql.statement import Statement
+
+PHRASES = ("SET",)
+
+
+@dataclass(frozen=True, slots=True)
+class SetVariable(Statement):
+    """A session variable's new value, as texts; None is its default."""
+
+    variable: str
+    values: tuple[str, ...] | None
+    local: bool = False
+
+    def render(self) -> str:
+        local = "LOCAL " if self.local else ""
+        return f"SET {local}{render_variable(self.variable)} = {render_setting_values(self.values)}"
+
+
+def parse(cursor: Cursor) -> SetVariable:
+    """Parse the statement."""
+    cursor.expect("SET")
+    local = cursor.accept_any("SESSION", "LOCAL") == "LOCAL"
+    if cursor.accept("TIME", "ZONE"):
+        zone = None if cursor.accept("LOCAL") else parse_setting_values(cursor)
+        return SetVariable("timezone", zone, local)
+    if cursor.accept("NAMES"):
+        encoding = ("UTF8",) if cursor.at_end() else parse_setting_values(cursor)
+        return SetVariable("client_encoding", encoding, local)
+    if cursor.at("SCHEMA") and cursor.peek(1).kind == "string":
+        cursor.take()
+        return SetVariable("search_path", parse_setting_values(cursor), local)
+    variable = parse_variable(cursor)
+    if not cursor.accept_symbol("=") and not cursor.accept("TO"):
+        raise cursor.error("equals sign or TO")
+    return SetVariable(variable, parse_setting_values(cursor), local)

@@ -1,0 +1,111 @@
+"""Keywords, and trees of keyword phrases.
+
+A word of SQL is a keyword only where the grammar asks for one, so nearly all
+of these may also be names.  Three sets tell what is not obvious from a word:
+
+    RESERVED   never a name unless quoted
+    KEYWORDS   printed in capitals by errors (`found SOURCE`)
+    QUOTED     quoted by the renderer, because a clause could begin with it
+
+A `Branch` is a tree of phrases: statements are found by their first words and
+options by their names, and the same walk knows what could have come instead.
+
+Not here: the grammar itself (statements/), reading words from a text (lexer.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Final, Generic, TypeVar
+
+T = TypeVar("T")
+
+NAME: Final = "<name>"
+"""In a phrase: a name of one or more parts."""
+ANYTHING: Final = "..."
+"""In a phrase: any tokens, up to what follows outside of parentheses."""
+
+_RESERVED: Final = """
+    ALL AND ANY ARRAY AS ASC BETWEEN BOTH CASE CAST CHECK COLLATE CONSTRAINT CREATE CROSS
+    CURRENT_DATE CURRENT_TIMESTAMP CURRENT_USER DEFAULT DESC DISTINCT ELSE END EXCEPT EXISTS FALSE
+    FETCH FOR FOREIGN FROM FULL GROUP HAVING ILIKE IN INNER INTERSECT INTO IS JOIN LATERAL LEADING
+    LEFT LIKE LIMIT NATURAL NOT NULL OFFSET ON OR ORDER OUTER PRIMARY QUALIFY REFERENCES RETURNING
+    RIGHT SELECT SESSION_USER SOME TABLE THEN TO TRAILING TRUE UNION UNIQUE USING WHEN WHERE WINDOW
+    WITH
+"""
+_OTHERS: Final = """
+    ABORT ADD ALTER ANALYZE AT AUCTION AUTHORIZATION AVAILABILITY BATCH BEGIN BINARY BY CALL
+    CARDINALITY CASCADE CHAIN CHARACTERISTICS CHECKPOINT CLOCK CLOSE CLUSTER CLUSTERS COLUMN COLUMNS
+    COMMENT COMMIT COMMITTED CONFLICT CONNECTION CONNECTIONS CONSTRAINTS COPY COUNTER CSV CURSOR
+    DATABASE DATABASES DATUMS DEALLOCATE DEBEZIUM DEBUGGING DECLARE DECORRELATED DEFERRABLE DELETE
+    DELIMITER DETAILS DISCARD DISK DO DROP DUCKDB ENGINE ENVELOPE ESCAPE EXCLUDE EXECUTE EXPLAIN
+    EXPOSE FACTOR FILTER FIRST FORMAT FORWARD FUNCTION GENERATOR GRANT HEADER HISTORY HOLD IF IGNORE
+    INCLUDE INDEX INDEXES INSERT INTERVAL INTROSPECTION ISOLATION JSON KAFKA KEY KEYS LAST LEAST
+    LEVEL LIST LISTEN LOAD LOCAL LOCALLY LOCK MANAGED MAP MARKETING MATERIALIZED MAX MERGE MOVE
+    MYSQL NAMES NETWORK NEXT NO NOTIFY NULLS OBJECTS OF ONLY OPTIMIZED OWNED OWNER PARTITION
+    PARTITIONS PHYSICAL PLAN PLANS POLICY POSTGRES PRECISION PREPARE PRIVILEGES PROGRESS QUOTE RAW
+    READ REASSIGN REDACTED REFERENCE REFRESH RELEASE RENAME REPEATABLE REPLACE REPLACEMENT REPLICA
+    REPLICAS REPLICATION RESET RESTRICT RETAIN REVOKE ROLE ROLES ROLLBACK ROUNDS SAVEPOINT SCALE
+    SCHEMA SCHEMAS SCROLL SECRET SECRETS SEED SEQUENCES SERIALIZABLE SERVER SESSION SET SHOW SINK
+    SINKS SIZE SNAPSHOT SOURCE SOURCES SPARK SQL START STDIN STDOUT STRICT STRONG SUBSCRIBE
+    SUBSOURCE SUBSOURCES SWAP SYSTEM TABLES TEMP TEMPORARY TEXT TICK TIME TIMEOUT TIMESTAMP TPCH
+    TRANSACTION TRANSACTIONAL TRUNCATE TYPE TYPES UNCOMMITTED UNLISTEN UP UPDATE UPSERT USER VACUUM
+    VALIDATE VALUE VALUES VARYING VERIFY VIEW VIEWS WEBHOOK WITHIN WITHOUT WORK WRITE ZONE ZONES
+"""
+
+RESERVED: Final = frozenset(_RESERVED.split())
+KEYWORDS: Final = RESERVED | frozenset(_OTHERS.split())
+QUOTED: Final = RESERVED | {"FORWARD", "IF", "NEXT", "PREPARE", "REPLICA", "VALUES"}
+
+
+@dataclass(slots=True)
+class Branch(Generic[T]):
+    """What may follow some words; `leaf` when they are already a whole phrase.
+
+    What is `hidden` is found like everything else, but not offered by errors.
+    """
+
+    children: dict[str, Branch[T]] = field(default_factory=dict)
+    leaf: T | None = None
+    hidden: bool = False
+
+    def add(self, words: Iterable[str], leaf: T, hidden: bool = False) -> None:
+        """Add one phrase; the first one to claim it keeps it."""
+        branch = self
+        for word in words:
+            branch = branch.children.setdefault(word, Branch(hidden=hidden))
+        if branch.leaf is None:
+            branch.leaf = leaf
+
+    def expected(self) -> tuple[str, ...]:
+        """What may come next, as errors name it."""
+        offered = [word for word, child in self.children.items() if not child.hidden] or list(self.children)
+        return tuple("identifier" if word == NAME else word for word in offered if word != ANYTHING)
+
+
+def tree(phrases: Iterable[tuple[str, T]], hidden: Iterable[tuple[str, T]] = ()) -> Branch[T]:
+    """A tree of phrases in the notation of `expand`."""
+    root: Branch[T] = Branch()
+    for phrase, leaf in phrases:
+        for words in expand(phrase):
+            root.add(words, leaf)
+    for phrase, leaf in hidden:
+        for words in expand(phrase):
+            root.add(words, leaf, hidden=True)
+    return root
+
+
+def expand(phrase: str) -> list[tuple[str, ...]]:
+    """All readings of a phrase: `A|B` is one of two words, `[A B]` may be left out."""
+    choices: list[list[tuple[str, ...]]] = []
+    rest = phrase
+    while rest := rest.strip():
+        if rest.startswith("["):
+            group, _, rest = rest[1:].partition("]")
+            choices.append([tuple(option.split()) for option in group.split("|")] + [()])
+        else:
+            word, _, rest = rest.partition(" ")
+            choices.append([(option,) for option in word.split("|")])
+    return [tuple(word for part in parts for word in part) for parts in product(*choices)]

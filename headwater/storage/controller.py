@@ -1,0 +1,255 @@
+"""The connection to a cluster, and what it tells.
+
+    connect -> Hello(epoch) -> Welcome -> everything wanted -> InitializationComplete -> listen
+
+If the connection breaks, the supervisor sees to it that there is a process again
+and all of it is repeated.  Whoever waits (for a frontier, for rows) waits through
+that; peeks that were running are sent again, because a read at a timestamp gives
+the same answer twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import structlog
+
+from headwater.core import protocol
+from headwater.core.errors import InvariantViolation, UserError
+from headwater.core.limits import CLUSTER_CONNECT_RETRY_S
+from headwater.observe import metrics
+from headwater.options import UnixAddress
+from headwater.storage.health import Health
+from headwater.storage.supervisor import Supervisor
+
+log = structlog.get_logger("storage")
+
+
+@dataclass(slots=True)
+class PendingPeek:
+    """A peek somebody waits for; answers go into the queue, None at the end."""
+
+    command: protocol.Peek
+    answers: asyncio.Queue[pa.RecordBatch | str | UserError | None] = field(default_factory=asyncio.Queue)
+
+
+class Controller:
+    """Remembers what is wanted and keeps a cluster at it.  Belongs to one event loop."""
+
+    def __init__(self, supervisor: Supervisor, address: UnixAddress, epoch: int, ts_floor: Callable[[], int]) -> None:
+        self.health = Health()
+        self.uppers: dict[str, int] = {}
+        self.hydrated: set[str] = set()
+        self.superseded: dict[str, int] = {}  # collection -> as_of of a newer state
+        self.connected = False
+        self._supervisor = supervisor
+        self._address = address
+        self._epoch = epoch
+        self._ts_floor = ts_floor
+        self._ingestions: dict[str, protocol.RunIngestion] = {}
+        self._tables: set[str] = set()
+        self._drops: set[str] = set()
+        self._peeks: dict[str, PendingPeek] = {}
+        self._writer: asyncio.StreamWriter | None = None
+        self._changed = asyncio.Condition()
+        self._task: asyncio.Task[None] | None = None
+        self._cluster_pid = 0
+        self.on_progress: Callable[[], None] = lambda: None
+
+    # What is wanted
+
+    def run_ingestion(self, command: protocol.RunIngestion) -> None:
+        """Want this source, with exactly these exports."""
+        if self._ingestions.get(command.source_id) != command:
+            self._ingestions[command.source_id] = command
+            self._send(command)
+
+    def maintain_table(self, collection_id: str) -> None:
+        """Want this plain table folded."""
+        self._tables.add(collection_id)
+        self._send(protocol.MaintainTable(collection_id))
+
+    def drop(self, ids: list[str]) -> None:
+        """Want nothing of these any more."""
+        for id_ in ids:
+            self._ingestions.pop(id_, None)
+            self._tables.discard(id_)
+            self.hydrated.discard(id_)
+            self.uppers.pop(id_, None)
+            self.superseded.pop(id_, None)
+            self.health.forget(id_)
+        self._drops.update(ids)
+        if ids:
+            self._send(protocol.DropCollections(sorted(ids)))
+
+    def allow_compaction(self, since: dict[str, int]) -> None:
+        """History before these timestamps may go."""
+        for id_ in since:
+            self.superseded.pop(id_, None)
+        if since:
+            self._send(protocol.AllowCompaction(since))
+
+    # Waiting
+
+    async def wait_for(self, ready: Callable[[], bool]) -> None:
+        """Until `ready`; looked at whenever the cluster reports progress."""
+        async with self._changed:
+            await self._changed.wait_for(ready)
+
+    async def notify(self) -> None:
+        """Make those who wait look again."""
+        async with self._changed:
+            self._changed.notify_all()
+        self.on_progress()
+
+    # Peeks
+
+    def start_peek(self, command: protocol.Peek) -> PendingPeek:
+        """Run a query on the cluster; answers arrive in the returned queue."""
+        pending = PendingPeek(command)
+        self._peeks[command.peek_id] = pending
+        self._send(command)
+        return pending
+
+    def end_peek(self, peek_id: str) -> None:
+        """Nobody waits for it any more; harmless when it has ended."""
+        if self._peeks.pop(peek_id, None) is not None:
+            self._send(protocol.CancelPeek(peek_id))
+
+    # The connection
+
+    def start(self) -> None:
+        """Begin to look for a cluster."""
+        self._task = asyncio.create_task(self._run(), name="storage-controller")
+
+    async def stop(self) -> None:
+        """End the cluster with us."""
+        if self._task is not None:
+            self._task.cancel()
+        self._send(protocol.Shutdown())
+        if self._writer is not None:
+            self._writer.close()
+        await self._supervisor.stop()
+
+    def _send(self, message: Any) -> None:
+        """If nobody listens, it is stated again at the next connect."""
+        if self._writer is not None and not self._writer.is_closing():
+            self._writer.write(protocol.encode(message))
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                reader, writer = await self._connect()
+                await self._converse(reader, writer)
+            except (OSError, asyncio.IncompleteReadError) as error:
+                log.warning("cluster connection lost", error=str(error) or type(error).__name__)
+            finally:
+                self.connected = False
+                self._writer = None
+            for id_ in self._ingestions:
+                self.health.hear_status(
+                    protocol.Status(id_, "starting", None, "The cluster is being restarted.", 0)
+                )
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        while True:
+            try:
+                return await asyncio.open_unix_connection(str(self._address.path))
+            except OSError:
+                await self._supervisor.ensure()
+                await asyncio.sleep(CLUSTER_CONNECT_RETRY_S)
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(protocol.encode(protocol.Hello(self._epoch, protocol.PROTOCOL_VERSION, self._ts_floor())))
+        welcome, _ = await self._receive(reader)
+        if isinstance(welcome, protocol.Refused):
+            raise InvariantViolation(f"a newer server (epoch {welcome.epoch}) has taken over the cluster")
+        if welcome.pid != self._cluster_pid:
+            self.health.settle()
+            self._cluster_pid = welcome.pid
+        if not self._supervisor.running:
+            self._supervisor.adopted_pid = welcome.pid
+        self._supervisor.healthy()
+        self._writer = writer
+        self._state_all()
+        self.connected = True
+        log.info("cluster connected", pid=welcome.pid)
+        await self.notify()
+        while True:
+            message, payload = await self._receive(reader)
+            await self._hear(message, payload)
+
+    def _state_all(self) -> None:
+        for command in self._ingestions.values():
+            self._send(command)
+        for collection_id in sorted(self._tables):
+            self._send(protocol.MaintainTable(collection_id))
+        self._send(protocol.InitializationComplete())
+        if self._drops:
+            self._send(protocol.DropCollections(sorted(self._drops)))
+        for pending in self._peeks.values():
+            self._send(pending.command)
+
+    @staticmethod
+    async def _receive(reader: asyncio.StreamReader) -> tuple[Any, bytes]:
+        lengths = await reader.readexactly(protocol.LENGTHS_BYTES)
+        header_bytes, payload_bytes = protocol.decode_lengths(lengths)
+        header = await reader.readexactly(header_bytes)
+        return protocol.decode_header(header), await reader.readexactly(payload_bytes)
+
+    async def _hear(self, message: Any, payload: bytes) -> None:
+        match message:
+            case protocol.Frontiers(uppers, hydrated):
+                for source_id, upper in uppers.items():
+                    if source_id in self._ingestions:
+                        self.uppers[source_id] = max(self.uppers.get(source_id, 0), upper)
+                self.hydrated.update(id_ for id_ in hydrated if id_ not in self._drops)
+                await self.notify()
+            case protocol.Status():
+                if message.id not in self._drops and self.health.hear_status(message):
+                    await self.notify()
+            case protocol.Statistics():
+                if message.id not in self._drops:
+                    self._hear_statistics(message)
+            case protocol.Folded(collection_id, as_of, seconds):
+                self.superseded[collection_id] = as_of
+                metrics.folded(seconds)
+            case protocol.Dropped(ids):
+                self._drops.difference_update(ids)
+                await self.notify()
+            case protocol.PeekRows(peek_id):
+                self._answer(peek_id, pa.ipc.open_stream(payload).read_next_batch())
+            case protocol.PeekDone(peek_id, text):
+                if text is not None:
+                    self._answer(peek_id, text)
+                self._answer(peek_id, None)
+                self._peeks.pop(peek_id, None)
+            case protocol.PeekFailed(peek_id, sqlstate, text, detail, hint):
+                self._answer(peek_id, UserError(text, sqlstate, detail, hint))
+                self._peeks.pop(peek_id, None)
+            case _:
+                raise InvariantViolation(f"a response that is not known: {message}")
+
+    def _hear_statistics(self, message: protocol.Statistics) -> None:
+        numbers = self.health.numbers.get(message.id)
+        before = dict(numbers.current) if numbers is not None else {}
+        self.health.hear_statistics(message)
+        if message.values.get("ticks", 0) > before.get("ticks", 0):
+            rows, size = (
+                message.values[name] - before.get(name, 0) for name in ("updates_committed", "bytes_received")
+            )
+            metrics.ticked(message.id, message.values["tick_seconds"], rows, size)
+
+    def _answer(self, peek_id: str, answer: pa.RecordBatch | str | UserError | None) -> None:
+        pending = self._peeks.get(peek_id)
+        if pending is not None:
+            pending.answers.put_nowait(answer)
+
+    @property
+    def undropped(self) -> frozenset[str]:
+        """Ids whose resources are not gone yet."""
+        return frozenset(self._drops)

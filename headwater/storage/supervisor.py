@@ -1,0 +1,104 @@
+"""Keeps the default cluster's process running.
+
+A cluster that outlived the environment before us is found by its socket and used
+as it is.  Otherwise one is started, and started again whenever it ends, with a
+growing delay.  It runs in a session of its own, so a Ctrl-C meant for the server
+does not reach it: the server tells it to end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import structlog
+
+from headwater.core.limits import CLUSTER_RESTART_DELAY_S_MAX, RETRY_DELAY_S_MIN, SHUTDOWN_S_MAX
+from headwater.observe import metrics
+from headwater.options import LogOptions, SparkOptions, UnixAddress
+
+log = structlog.get_logger("supervisor")
+
+
+class Supervisor:
+    """Starts `headwater cluster` and watches it."""
+
+    def __init__(
+        self, data_dir: Path, name: str, address: UnixAddress, spark: SparkOptions, logging: LogOptions
+    ) -> None:
+        self._name = name
+        self._arguments = [
+            *("--data-dir", str(data_dir)),
+            *("--name", name),
+            *("--listen", str(address)),
+            *("--spark-master", spark.master),
+            *(part for key, value in spark.conf for part in ("--spark-conf", f"{key}={value}")),
+            *("--log-level", logging.level),
+            *("--log-format", logging.format),
+        ]
+        self._process: asyncio.subprocess.Process | None = None
+        self._delay_s = RETRY_DELAY_S_MIN
+        self._starts = 0
+        self.adopted_pid: int | None = None  # a cluster that somebody else started
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    async def ensure(self) -> None:
+        """Start the process unless it runs; waits out the delay after a failure."""
+        if self.running:
+            return
+        if self._process is not None:
+            log.warning("cluster ended", status=self._process.returncode, restart_in_s=self._delay_s)
+            metrics.cluster_restarted(self._name)
+            await asyncio.sleep(self._delay_s)
+            self._delay_s = min(self._delay_s * 2, CLUSTER_RESTART_DELAY_S_MAX)
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "headwater",
+            "cluster",
+            *self._arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+            env=os.environ.copy(),
+        )
+        self._starts += 1
+        log.info("cluster started", pid=self._process.pid)
+
+    def healthy(self) -> None:
+        """The cluster has answered: the next failure is not a continuation of earlier ones."""
+        self._delay_s = RETRY_DELAY_S_MIN
+
+    async def stop(self) -> None:
+        """Wait for the process to end, having been told to; then insist."""
+        if self._process is not None and self._process.returncode is None:
+            try:
+                await asyncio.wait_for(self._process.wait(), SHUTDOWN_S_MAX)
+            except TimeoutError:
+                self._process.kill()
+                await self._process.wait()
+        elif self.adopted_pid is not None:
+            await self._stop_adopted(self.adopted_pid)
+
+    async def _stop_adopted(self, pid: int) -> None:
+        """A cluster that is not our child cannot be waited for, only looked at."""
+        waited_s = 0.0
+        while _alive(pid):
+            if waited_s > SHUTDOWN_S_MAX:
+                os.kill(pid, signal.SIGKILL)
+                return
+            await asyncio.sleep(0.05)
+            waited_s += 0.05
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

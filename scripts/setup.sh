@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# Installs what Headwater needs, one part per call, and only what is absent.
+#
+#   scripts/setup.sh packages STAMP   virtual environment in .venv, the packages of requirements.txt, Headwater itself
+#   scripts/setup.sh java             Java 17 or later
+#   scripts/setup.sh postgresql       a PostgreSQL server and psql, for the tests
+#
+# System packages come by apt where that is possible (root on Debian); elsewhere it
+# says what to type and ends with status 1.  Called by make, which knows when.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly venv=.venv
+readonly uv_version=0.13.7
+readonly java_major_min=17
+
+say() { printf '%s\n' "$*" >&2; }
+
+# install_system WHAT PACKAGE...
+install_system() {
+    local what=$1
+    shift
+    if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
+        say "installing $what: $*"
+        export DEBIAN_FRONTEND=noninteractive
+        apt-get update -qq >&2
+        apt-get install -y -qq --no-install-recommends "$@" >&2
+    else
+        say "$what is needed and was not found. Type:"
+        say "    sudo apt-get install -y $*"
+        exit 1
+    fi
+}
+
+install_packages() {
+    local stamp=$1 python=${PYTHON:-python3}
+    if ! "$venv/bin/python" -c '' 2>/dev/null; then
+        "$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || {
+            say "Python 3.11 to 3.13 is needed; name it: make setup PYTHON=python3.11"
+            exit 1
+        }
+        # Debian keeps this module in a package of its own.
+        "$python" -c 'import ensurepip' 2>/dev/null || install_system "python's venv" python3-venv
+        "$python" -m venv --clear "$venv"
+    fi
+    "$venv/bin/uv" --version 2>/dev/null | grep -qF "uv $uv_version" ||
+        "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "uv==$uv_version"
+    "$venv/bin/uv" pip sync --quiet --python "$venv/bin/python" --require-hashes requirements.txt
+    "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --no-deps --editable .
+    rm -f "$venv"/.installed-*
+    touch "$stamp"
+}
+
+# java_major PATH: 17 of `openjdk version "17.0.13"`, 1 of `"1.8.0"`, nothing if it does not run.
+java_major() {
+    "$1" -version 2>&1 | sed -nE 's/.*version "([0-9]+).*/\1/p' | head -n 1
+}
+
+install_java() {
+    local java major
+    java=${JAVA_HOME:+$JAVA_HOME/bin/java}
+    java=${java:-$(command -v java || true)}
+    # Asking java takes a moment; the answer for the same file is remembered.
+    if [ -x "$java" ] && [ "$(cat "$venv/.java" 2>/dev/null)" = "$java" ]; then return; fi
+    major=$([ -x "$java" ] && java_major "$java" || true)
+    if [ "${major:-0}" -ge "$java_major_min" ]; then
+        printf '%s\n' "$java" >"$venv/.java"
+    elif [ -n "${JAVA_HOME:-}" ]; then
+        say "JAVA_HOME is $JAVA_HOME, where no Java $java_major_min or later is found. Change it or unset it."
+        exit 1
+    else
+        install_system "Java $java_major_min" openjdk-17-jre-headless
+    fi
+}
+
+install_postgresql() {
+    compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null && command -v psql >/dev/null && return
+    # Debian starts a server of its own with this; the tests make theirs elsewhere.
+    install_system PostgreSQL postgresql postgresql-client
+}
+
+case ${1:-} in
+packages) install_packages "$2" ;;
+java) install_java ;;
+postgresql) install_postgresql ;;
+*)
+    say "usage: scripts/setup.sh packages STAMP | java | postgresql"
+    exit 2
+    ;;
+esac

@@ -1,0 +1,171 @@
+"""A throwaway PostgreSQL 15 for tests.
+
+Debian's binaries, a cluster of its own in the given directory, logical replication on,
+nothing synced to disk, trust on 127.0.0.1.  PostgreSQL refuses to run as root, so that as
+root everything is run as the user `postgres`, who must then be able to reach the directory.
+
+    with PostgresServer(directory) as server:
+        psycopg.connect(server.dsn())
+
+`log()` is for whoever sees a test fail; `stop()` ends the server by its pid.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from pathlib import Path
+from types import TracebackType
+
+BINARIES = Path("/usr/lib/postgresql/15/bin")
+START_S_MAX = 60
+STOP_S_MAX = 30
+
+_SETTINGS = """
+listen_addresses = '127.0.0.1'
+port = {port}
+unix_socket_directories = '{directory}'
+fsync = off
+synchronous_commit = off
+full_page_writes = off
+wal_level = logical
+max_wal_senders = 20
+max_replication_slots = 20
+max_connections = 100
+shared_buffers = '64MB'
+timezone = 'UTC'
+datestyle = 'ISO, MDY'
+lc_messages = 'C'
+log_min_messages = warning
+"""
+
+
+def available() -> bool:
+    """Whether this machine has PostgreSQL 15."""
+    return (BINARIES / "postgres").exists()
+
+
+def free_port() -> int:
+    """A port nobody listens on now."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+class PostgresServer:
+    """One server; its directory is removed when it stops."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory / "postgres"
+        self.port = 0
+        self.process: subprocess.Popen[bytes] | None = None
+        self._data = self.directory / "data"
+        self._log = self.directory / "log"
+
+    def start(self) -> PostgresServer:
+        """Make a cluster and wait until it answers."""
+        self.directory.mkdir(parents=True)
+        self._let_in()
+        options = "-A trust -U postgres -E UTF8 --locale=C --no-sync"
+        self._run("initdb", "-D", str(self._data), *options.split())
+        self.port = free_port()
+        with (self._data / "postgresql.conf").open("a") as settings:
+            settings.write(_SETTINGS.format(port=self.port, directory=self.directory))
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [str(BINARIES / "postgres"), "-D", str(self._data)],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self.directory,
+                user=self._user(),
+                group=self._user(),
+                extra_groups=[] if self._user() else None,
+            )
+        try:
+            self._wait()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """End the server at once and remove its files."""
+        process, self.process = self.process, None
+        if process is not None and process.poll() is None:
+            process.send_signal(signal.SIGQUIT)
+            try:
+                process.wait(STOP_S_MAX)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def dsn(self, database: str = "postgres") -> str:
+        """The connection string for libpq."""
+        return f"host=127.0.0.1 port={self.port} user=postgres dbname={database}"
+
+    def environment(self, database: str = "postgres") -> dict[str, str]:
+        """The variables psql needs to come here."""
+        return {
+            **os.environ,
+            "PGHOST": "127.0.0.1",
+            "PGPORT": str(self.port),
+            "PGUSER": "postgres",
+            "PGDATABASE": database,
+        }
+
+    def log(self) -> str:
+        """What the server has said."""
+        return self._log.read_text(errors="replace") if self._log.exists() else "(no log)"
+
+    def __enter__(self) -> PostgresServer:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _user(self) -> str | None:
+        return "postgres" if os.geteuid() == 0 else None
+
+    def _let_in(self) -> None:
+        """As root: the directory becomes the other user's, and the way to it passable."""
+        user = self._user()
+        if user is None:
+            return
+        shutil.chown(self.directory, user, user)
+        for above in self.directory.parents:
+            mode = above.stat().st_mode
+            if not mode & 0o001:
+                above.chmod(mode | 0o011)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        done = subprocess.run(
+            [str(BINARIES / program), *arguments],
+            cwd=self.directory,
+            user=self._user(),
+            group=self._user(),
+            extra_groups=[] if self._user() else None,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"{program} failed:\n{done.stdout}{done.stderr}")
+
+    def _wait(self) -> None:
+        command = [str(BINARIES / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        for _ in range(START_S_MAX * 10):
+            if self.process is None or self.process.poll() is not None:
+                raise RuntimeError(f"PostgreSQL did not start:\n{self.log()}")
+            if subprocess.run(command, check=False).returncode == 0:
+                return
+            try:
+                self.process.wait(0.1)
+            except subprocess.TimeoutExpired:
+                continue
+        raise RuntimeError(f"PostgreSQL did not answer within {START_S_MAX} s:\n{self.log()}")

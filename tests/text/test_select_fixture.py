@@ -1,0 +1,236 @@
+"""SELECT: both engines answer as a real PostgreSQL 15 does.
+
+Goal: rows, column names, types and text of every query in tests/text/select are the same on
+PostgreSQL, on DuckDB and on Spark; what fails on one fails on all, with the same SQLSTATE.
+
+Method: the expected answers are asked of PostgreSQL during the run, never written down.  An
+expression is computed over constants and over a table's columns, because engines fold constants
+by other code than they run rows.  Spark's queries are put together, many expressions a query, and
+run in two threads, since each costs some tenths of a second whatever it does; a query that
+fails is taken apart until the culprit is alone.
+
+One difference is the dialect's: numerics have no needless zeros.  It is taken away from
+PostgreSQL's answers for the types that hold numerics, and where a case says `zeros`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.postgres import PostgresServer, available
+from tests.text.select_cases import ENGINES, Case, read_cases, table_sql
+from tests.text.select_engines import (
+    Answer,
+    Engine,
+    Failure,
+    Postgres,
+    duckdb_engine,
+    spark_engine,
+    write_tables,
+)
+
+FOLDER = Path(__file__).parent / "select"
+CASES = read_cases(FOLDER)
+COLUMNS_PER_QUERY_MAX = 40
+SPARK_THREADS = 2
+_HOLD_NUMERICS = {1700, 1231, 3802, 2249, 3807}
+_ZEROS = re.compile(r"(?<![\w.])(-?\d+)(?:\.0+|(\.\d*?[1-9])0+)(?![\w.])")
+
+pytestmark = [
+    pytest.mark.skipif(not available(), reason="PostgreSQL 15 is not installed"),
+    pytest.mark.timeout(900),
+]
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """The answers of everyone; an expression has one over the table and one a row of constants."""
+
+    whole: dict[tuple[str, str], Answer | Failure] = field(default_factory=dict)
+    constants: dict[tuple[str, str], list[Answer | Failure]] = field(default_factory=dict)
+
+
+def block_table(case: Case) -> str:
+    return f"inputs_{case.file}_{case.block}"
+
+
+def evaluate(engine: Engine, expressions: list[str], source: str) -> list[Answer | Failure]:
+    """Each expression's column over `source`; several to a query as long as none fails."""
+    listed = ", ".join(f"{text} AS e{index}" for index, text in enumerate(expressions))
+    answer = engine.run(f"SELECT {listed}{source}")
+    if isinstance(answer, Answer):
+        return [
+            Answer((f"e{i}",), (answer.oids[i],), tuple((row[i],) for row in answer.rows))
+            for i in range(len(expressions))
+        ]
+    if len(expressions) == 1:
+        return [answer]
+    middle = len(expressions) // 2
+    return evaluate(engine, expressions[:middle], source) + evaluate(engine, expressions[middle:], source)
+
+
+def run_block(name: str, engine: Engine, cases: list[Case], outcomes: Outcomes, width: int) -> None:
+    """A block of expressions, over its table and over constants."""
+    source = f" FROM {block_table(cases[0])} ORDER BY nr"
+    for start in range(0, len(cases), width):
+        some = cases[start : start + width]
+        for case, answer in zip(some, evaluate(engine, [c.sql for c in some], source), strict=True):
+            outcomes.whole[name, str(case)] = answer
+    pairs = [(case, case.over_constants(row)) for case in cases for row in range(len(case.rows))]
+    for start in range(0, len(pairs), width):
+        chunk = pairs[start : start + width]
+        answers = evaluate(engine, [text for _, text in chunk], "")
+        for (case, _), answer in zip(chunk, answers, strict=True):
+            outcomes.constants.setdefault((name, str(case)), []).append(answer)
+
+
+def run_unit(name: str, engine: Engine, unit: list[Case], outcomes: Outcomes, width: int) -> None:
+    if unit[0].kind == "expr":
+        run_block(name, engine, unit, outcomes, width)
+    else:
+        outcomes.whole[name, str(unit[0])] = engine.run(unit[0].sql)
+
+
+def units_of(cases: list[Case]) -> list[list[Case]]:
+    """Blocks of expressions together, everything else alone."""
+    units: dict[tuple[str, int], list[Case]] = {}
+    for case in cases:
+        units.setdefault((case.file, case.block), []).append(case)
+    return list(units.values())
+
+
+@pytest.fixture(scope="module")
+def spark_session() -> Iterator[Any]:
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession
+
+    from headwater.cluster import kernels_spark
+
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "1g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+        "spark.log.level": "OFF",
+    }
+    builder = SparkSession.builder.master("local[2]").appName("select-fixture")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    kernels_spark.register(session)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def outcomes(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, spark_session: Any
+) -> Iterator[Outcomes]:
+    chosen = {str(item.callspec.params["case"]) for item in request.session.items if hasattr(item, "callspec")
+              and "case" in item.callspec.params}  # fmt: skip
+    units = [unit for unit in units_of(CASES) if any(str(case) in chosen for case in unit)]
+    directory = tmp_path_factory.mktemp("select")
+    found = Outcomes()
+    with PostgresServer(directory) as server:
+        postgres = Postgres(server.dsn())
+        try:
+            postgres.script((FOLDER / "tables.sql").read_text())
+            for unit in units:
+                if unit[0].kind == "expr":
+                    for statement in table_sql(unit[0], block_table(unit[0])):
+                        postgres.script(statement)
+            relations = write_tables(postgres, directory)
+            for unit in units:
+                if unit[0].kind != "agree":
+                    run_unit("postgres", postgres, unit, found, 1)
+        finally:
+            postgres.close()
+        small = duckdb_engine(relations, directory)
+        for unit in units:
+            run_unit("duckdb", small, unit, found, COLUMNS_PER_QUERY_MAX)
+        large = spark_engine(relations, directory, spark_session)
+        with ThreadPoolExecutor(SPARK_THREADS) as pool:
+            list(pool.map(lambda unit: run_unit("spark", large, unit, found, COLUMNS_PER_QUERY_MAX), units))
+    yield found
+    summarise(request.config)
+
+
+def summarise(config: pytest.Config) -> None:
+    """Says how many cases there are and which are refused, and why."""
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    refused = [(case, engine, why) for case in CASES for engine, why in case.refused.items()]
+    if reporter is not None:
+        reporter.write_line("")
+        reporter.write_line(f"select fixture: {len(CASES)} cases, {len(refused)} refused by an engine")
+        for case, engine, why in refused:
+            reporter.write_line(f"  {case} on {engine}: {why}")
+
+
+def without_zeros(answer: Answer, everywhere: bool) -> Answer:
+    """PostgreSQL's answer in the dialect's numerics."""
+    odd = [everywhere or oid in _HOLD_NUMERICS for oid in answer.oids]
+
+    def shown(text: str | None, numeric: bool) -> str | None:
+        return text if text is None or not numeric else _ZEROS.sub(r"\1\2", text)
+
+    rows = tuple(tuple(shown(text, odd[i]) for i, text in enumerate(row)) for row in answer.rows)
+    return Answer(answer.names, answer.oids, rows)
+
+
+def compare(case: Case, expected: Answer | Failure, answer: Answer | Failure) -> None:
+    if isinstance(expected, Failure):
+        assert isinstance(answer, Failure), f"PostgreSQL fails with {expected}, here it answers {answer.rows}"
+        assert answer.sqlstate == expected.sqlstate, f"{answer} instead of {expected}"
+        return
+    assert isinstance(answer, Answer), f"fails with {answer}"
+    wanted = without_zeros(expected, case.zeros)
+    assert answer.names == wanted.names
+    assert answer.oids == wanted.oids
+    if case.kind == "expr" or case.ordered:
+        assert answer.rows == wanted.rows
+    else:
+        assert sorted(map(repr, answer.rows)) == sorted(map(repr, wanted.rows))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_an_engine_answers_as_postgresql_does(case: Case, engine: str, outcomes: Outcomes) -> None:
+    answer = outcomes.whole[engine, str(case)]
+    if engine in case.refused:
+        assert isinstance(answer, Failure), "marked as refused, but it answers"
+        assert answer.sqlstate == "0A000"
+        return
+    other = "spark" if engine == "duckdb" else "duckdb"
+    expected = outcomes.whole[("postgres" if case.kind != "agree" else other), str(case)]
+    if case.kind == "error":
+        assert isinstance(expected, Failure), f"PostgreSQL answers {expected}"
+    compare(case, expected, answer)
+    constants = outcomes.constants.get((engine, str(case)), [])
+    for row, (one, of_postgres) in enumerate(
+        zip(constants, outcomes.constants.get(("postgres", str(case)), []), strict=True)
+    ):
+        try:
+            compare(case, of_postgres, one)
+        except AssertionError as error:
+            raise AssertionError(f"over the constants {case.rows[row]}: {error}") from None
+
+
+def test_the_fixture_is_large_and_little_of_it_is_refused() -> None:
+    refused = sum(len(case.refused) for case in CASES)
+    assert len(CASES) >= 450
+    assert refused <= len(CASES) // 20
