@@ -23,7 +23,7 @@ from headwater.core.relation import Relation
 from headwater.core.types import SqlType, stored
 from headwater.formats.arrow import state_schema
 from headwater.persist.combine import quote
-from headwater.sql.select.spark import translate_error
+from headwater.sql.select.spark_errors import translate_error
 
 _SCALARS: dict[str, Any] = {
     "bool": spark_types.BooleanType(),

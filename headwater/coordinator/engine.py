@@ -25,7 +25,7 @@ from headwater.core.limits import (
     PEEKS_CONCURRENT_MAX,
     RESULT_BATCH_ROWS,
 )
-from headwater.sql.select import translate_error
+from headwater.sql.select.duckdb import translate_error
 from headwater.sql.select.kernels import register_duckdb
 
 

@@ -366,8 +366,12 @@ class Cursor:
 
 QUERY_WORDS: Final = ("SELECT", "VALUES", "WITH", "TABLE")
 _CLOSING: Final = {"(": ")", "[": "]"}
+# What may follow an alias and cannot begin an expression.
 _AFTER_ALIAS: Final = frozenset(
-    ("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "FETCH", "UNION", "EXCEPT", "INTERSECT")
+    (
+        *("FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "OFFSET", "FETCH", "FOR"),
+        *("UNION", "EXCEPT", "INTERSECT", "ON", "JOIN", "INNER", "FULL", "CROSS", "NATURAL"),
+    )
 )
 
 

@@ -11,7 +11,7 @@ from headwater.core.errors import UserError
 from headwater.core.limits import RETAIN_HISTORY_MS_DEFAULT
 from headwater.core.relation import Column, Relation
 from headwater.sql.cursor import Name
-from headwater.sql.select import cast_output, plan_query
+from headwater.sql.select import plan_expression
 from headwater.sql.statements.create_table import ColumnDefinition, CreateTable
 
 
@@ -54,8 +54,7 @@ def _column(scope: DdlScope, definition: ColumnDefinition) -> Column:
     column = Column(definition.name, definition.type, definition.nullable, default.text if default else None)
     if default is not None:
         # Planned now so that a default that cannot work is refused before a row needs it.
-        query = plan_query(f"SELECT {default.text}", scope.names, scope.facts, offset=default.offset - 7)
+        query = plan_expression(default.text, scope.names, scope.facts, (), column, (), default.offset)
         if query.relation_ids:
-            raise UserError("cannot use a subquery in a DEFAULT expression", "0A000", position=default.offset + 1)
-        cast_output(query, (column,))
+            raise UserError("cannot use subquery in DEFAULT expression", "0A000", position=default.offset + 1)
     return column

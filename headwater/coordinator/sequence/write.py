@@ -20,7 +20,7 @@ from headwater.core.relation import Column, Relation
 from headwater.core.types import SqlType
 from headwater.formats.arrow import state_schema
 from headwater.sql.cursor import Name, quote_identifier
-from headwater.sql.select import bind_parameters, cast_output, plan_query
+from headwater.sql.select import bind_parameters, plan_query
 from headwater.sql.select.plan import Query
 from headwater.sql.statements.delete import Delete
 from headwater.sql.statements.insert import Insert
@@ -82,21 +82,13 @@ def _plan_insert(
     targets = target_columns(item, statement.columns)
     if statement.query is None:
         return item, (), None
-    query = plan_query(
-        statement.query.text,
-        session.names(),
-        session.facts(),
-        parameter_types,
-        statement.query.offset,
-        targets,
-    )
-    given = len(query.output)
-    if given > len(targets):
-        raise UserError("INSERT has more expressions than target columns", "42601")
-    if given < len(targets) and statement.columns:
-        raise UserError("INSERT has more target columns than expressions", "42601")
-    targets = targets[:given]
-    return item, targets, cast_output(query, targets)
+    text, offset = statement.query.text, statement.query.offset
+    names, facts = session.names(), session.facts()
+    if not statement.columns and len(targets) > 1:
+        # Without a list of columns fewer values than columns may be given: the first ones are meant.
+        given = len(plan_query(text, names, facts, parameter_types, offset).output)
+        targets = targets[: max(1, given)] if given <= len(targets) else targets
+    return item, targets, plan_query(text, names, facts, parameter_types, offset, targets)
 
 
 def describe_insert(
@@ -147,7 +139,7 @@ async def complete_rows(
 
 async def _defaults(session: SqlSession, column: Column, count: int) -> pa.ChunkedArray:
     text = f"SELECT {column.default} FROM generate_series(1, {count})"
-    query = cast_output(plan_query(text, session.names(), session.facts()), (column,))
+    query = plan_query(text, session.names(), session.facts(), targets=(column,))
     return (await collect(session, query)).column(0)
 
 
@@ -210,7 +202,7 @@ def _plan_mutation(
     else:
         text, targets = _delete_text(item, statement, full), columns
     query = plan_query(text, names, session.facts(), parameter_types, 0, targets)
-    return item, cast_output(query, targets)
+    return item, query
 
 
 def _describe_mutation(

@@ -1,6 +1,7 @@
 """Binds expressions: syntax in a clause becomes a typed expression of the plan.
 
-Not here: operators (bind_operator.py), calls (bind_function.py), casts (bind_cast.py), queries (bind_query.py).
+Not here: operators (bind_operator.py), calls (bind_function.py), casts (bind_cast.py), queries
+(bind_query.py).
 """
 
 from __future__ import annotations

@@ -45,9 +45,9 @@ Pair = Callable[[Expression, Expression], Expression]
 
 def operation(planning: Planning, symbol: str, operands: tuple[Expression, ...], at: int) -> Expression:
     """An operator over one or two operands; comparisons of rows go field by field."""
-    if len(operands) == 2 and all(isinstance(operand, RecordOf) for operand in operands):
-        if symbol in COMPARISONS:
-            return _compare_rows(planning, symbol, operands[0], operands[1], at)  # type: ignore[arg-type]
+    rows = [operand for operand in operands if isinstance(operand, RecordOf)]
+    if len(rows) == 2 and symbol in COMPARISONS:
+        return _compare_rows(planning, symbol, rows[0], rows[1], at)
     if symbol == "-" and len(operands) == 1 and isinstance(operands[0], Constant):
         operands = (resolved_sign(operands[0]),)
     chosen = find_operator(symbol, operands, at)
@@ -262,7 +262,7 @@ def like(
 
 def scalar(planning: Planning, name: str, arguments: tuple[Expression, ...], at: int) -> Expression:
     """A call of a scalar function that the grammar implies."""
-    candidates = [f for f in FUNCTIONS.get(name, ()) if f.shape == "scalar"]
+    candidates = [f for f in FUNCTIONS.get(name, ()) if f.shape in ("scalar", "operator")]
     chosen = choose(candidates, arguments, operator=False)
     if chosen is None:
         raise not_supported(name, position=at + 1)
@@ -307,7 +307,8 @@ def field_of(value: Expression, name: str, at: int) -> Expression:
                 return expression
     if value.type.kind != "record":
         raise UserError(
-            f"column notation .{name} applied to type {format_type(value.type)}, which is not a composite type",
+            f"column notation .{name} applied to type {format_type(value.type)},"
+            " which is not a composite type",
             "42809",
             position=at + 1,
         )

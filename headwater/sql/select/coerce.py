@@ -140,7 +140,8 @@ def require_assignable(source: SqlType, target: SqlType, column: str, at: int = 
     """Refuse what an assignment cannot cast."""
     if not castable(source, target, "assignment"):
         raise UserError(
-            f'column "{column}" is of type {format_type(target)} but expression is of type {format_type(source)}',
+            f'column "{column}" is of type {format_type(target)}'
+            f" but expression is of type {format_type(source)}",
             "42804",
             hint="You will need to rewrite or cast the expression.",
             position=at + 1,

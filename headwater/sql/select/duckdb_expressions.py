@@ -210,13 +210,21 @@ def aggregate(call: AggregateCall, around: Surroundings, over: str = "") -> str:
     types = tuple(argument.type for argument in call.arguments)
     places = tuple(f"\x01{index}\x01" for index in range(len(texts)))
     form = apply(call.function.duckdb, call.function.name, places, types)
-    ordering = order(call.order_by, around)
+    keys = call.order_by
+    if call.distinct and not keys:
+        # PostgreSQL finds distinct values by sorting them, and that order shows in lists.
+        keys = tuple(SortKey(argument, False, False) for argument in call.arguments if _sortable(argument.type))
+    ordering = order(keys, around)
     suffix = over
     if call.filter is not None:
         suffix = f" FILTER (WHERE {expression(call.filter, around)}){over}"
     expanded = _expanded(form, call.distinct, bool(ordering))
     filled = re.sub("\x01(\\d+)\x01", lambda found: texts[int(found.group(1))], expanded)
     return filled.replace("\x02", f" {ordering}").replace("\x03", suffix)
+
+
+def _sortable(type_: SqlType) -> bool:
+    return type_.kind not in ("json", "map", "record", "mz_aclitem")
 
 
 def _expanded(form: str, distinct: bool, ordered: bool) -> str:

@@ -82,7 +82,8 @@ def _node(node: Node) -> str:
         case TableFunction():
             arguments = ", ".join(map(_text, node.arguments))
             ordinality = "" if node.ordinality is None else f", c{node.ordinality} := ordinality"
-            return f"TableFunction {', '.join(map(_name, node.columns))} := {node.function.name}({arguments}){ordinality}"
+            columns = ", ".join(map(_name, node.columns))
+            return f"TableFunction {columns} := {node.function.name}({arguments}){ordinality}"
         case Project():
             return "Project " + ", ".join(f"{_name(c)} := {_text(value)}" for c, value in node.columns)
         case Filter():

@@ -31,10 +31,11 @@ from headwater.sql.select.syntax import (
     TypeName,
     WindowSpec,
 )
+from headwater.sql.select.words import word_set
 
-KEYWORD_FUNCTIONS: Final = frozenset(
+KEYWORD_FUNCTIONS: Final = word_set(
     """current_catalog current_date current_role current_schema current_time current_timestamp current_user
-    localtime localtimestamp session_user user""".split()
+    localtime localtimestamp session_user user"""
 )
 """Functions that are called without parentheses."""
 

@@ -10,13 +10,13 @@ from typing import Final
 from headwater.core.errors import not_supported, syntax_error
 from headwater.sql.select.cursor import Cursor
 from headwater.sql.select.syntax import TypeName
-from headwater.sql.select.words import RESERVED
+from headwater.sql.select.words import RESERVED, word_set
 
 _FIELDS: Final = ("year", "month", "day", "hour", "minute", "second")
 
-LITERAL_STARTS: Final = frozenset(
+LITERAL_STARTS: Final = word_set(
     """bigint bit boolean char character dec decimal double float int integer national nchar numeric real
-    smallint time timestamp varchar""".split()
+    smallint time timestamp varchar"""
 )
 """Words that may begin a typed literal whose type is more than one word or has modifiers."""
 
@@ -25,10 +25,8 @@ def parse_type(cursor: Cursor) -> TypeName:
     """A type with its modifiers and array brackets."""
     at = cursor.token.start
     cursor.take_word("setof")
-    if cursor.word("map") and cursor.mark("[", ahead=1):
-        name = _map(cursor, at)
-    else:
-        name = _plain(cursor, at)
+    mapped = cursor.word("map") and cursor.mark("[", ahead=1)
+    name = _map(cursor, at) if mapped else _plain(cursor, at)
     dimensions = lists = 0
     while True:
         if cursor.mark("[") and (cursor.mark("]", ahead=1) or cursor.mark("]", ahead=2)):

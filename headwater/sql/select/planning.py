@@ -57,7 +57,7 @@ class Planning:
             raise UserError(
                 "query is too large",
                 "54001",
-                detail=f"Its plan has more than {PLAN_COLUMNS_MAX} columns once views and common tables are inlined.",
+                detail=f"Its plan, with all views inlined, has more than {PLAN_COLUMNS_MAX} columns.",
             )
         return OutputColumn(ColumnId(self.column_count), name, type_, nullable)
 

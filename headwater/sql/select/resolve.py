@@ -244,7 +244,8 @@ def no_function(name: str, types: Sequence[SqlType], at: int) -> UserError:
     return UserError(
         f"function {name}({shown}) does not exist",
         "42883",
-        hint="No function matches the given name and argument types. You might need to add explicit type casts.",
+        hint="No function matches the given name and argument types. You might need to add explicit type"
+        " casts.",
         position=at + 1,
     )
 
@@ -257,6 +258,7 @@ def no_operator(symbol: str, types: Sequence[SqlType], at: int) -> UserError:
     return UserError(
         f"operator does not exist: {text}",
         "42883",
-        hint=f"No operator matches the given name and argument {plural}. You might need to add explicit type casts.",
+        hint=f"No operator matches the given name and argument {plural}. You might need to add explicit type"
+        " casts.",
         position=at + 1,
     )

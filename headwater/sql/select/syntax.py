@@ -296,9 +296,9 @@ class FunctionCall:
 
 
 Syntax: TypeAlias = (
-    "Name | Star | Number | String | Word | Positional | CastTo | Operation | Junction | IsTest | DistinctFrom"
-    " | BetweenTest | InTest | PatternTest | Quantified | QueryValue | CaseOf | ListOf | MapOf | RowOf"
-    " | Subscript | FieldOf | Collated | FunctionCall"
+    "Name | Star | Number | String | Word | Positional | CastTo | Operation | Junction | IsTest"
+    " | DistinctFrom | BetweenTest | InTest | PatternTest | Quantified | QueryValue | CaseOf | ListOf"
+    " | MapOf | RowOf | Subscript | FieldOf | Collated | FunctionCall"
 )
 
 

@@ -10,12 +10,13 @@ from typing import Final
 from headwater.core.errors import UserError, not_supported
 from headwater.core.types import FACTS, NUMERIC_DIGITS_MAX, SqlType, array_of, kind_of_name, list_of, map_of
 from headwater.sql.select.syntax import TypeName
+from headwater.sql.select.words import word_set
 
 _SCHEMAS: Final = ("pg_catalog", "mz_catalog")
-_UNKNOWN_TO_US: Final = frozenset(
+_UNKNOWN_TO_US: Final = word_set(
     """bit varbit box cidr circle inet int4range int8range line lseg macaddr macaddr8 money numrange path
     pg_lsn point polygon time_with_time_zone timetz tsquery tsrange tstzrange tsvector txid_snapshot xml
-    daterange int4multirange""".split()
+    daterange int4multirange"""
 )
 _LENGTH_MAX: Final = 10_485_760
 _NO_MODIFIERS: Final = frozenset(FACTS) - {"numeric", "char", "varchar", "time", "timestamp", "timestamptz"}
@@ -23,10 +24,7 @@ _NO_MODIFIERS: Final = frozenset(FACTS) - {"numeric", "char", "varchar", "time",
 
 def resolve_type(name: TypeName) -> SqlType:
     """The type behind a name; 42704 when there is none, 0A000 when it is one we do not have."""
-    if name.element is not None:
-        base = map_of(resolve_type(name.element))
-    else:
-        base = _base(name)
+    base = map_of(resolve_type(name.element)) if name.element is not None else _base(name)
     for _ in range(name.lists):
         base = list_of(base)
     if name.dimensions:

@@ -7,33 +7,39 @@ from __future__ import annotations
 
 from typing import Final
 
-RESERVED: Final = frozenset(
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(text.split())
+
+
+RESERVED: Final = word_set(
     """all analyse analyze and any array as asc asymmetric both case cast check collate column constraint
     create current_catalog current_date current_role current_time current_timestamp current_user default
     deferrable desc distinct do else end except false fetch for foreign from grant group having in initially
     intersect into lateral leading limit localtime localtimestamp not null offset on only or order placing
     primary references returning select session_user some symmetric table then to trailing true union unique
-    user using variadic when where window with""".split()
+    user using variadic when where window with"""
 )
 """Never a name without quotes."""
 
-FUNCTION_OR_TYPE: Final = frozenset(
+FUNCTION_OR_TYPE: Final = word_set(
     """authorization binary collation concurrently cross current_schema freeze full ilike inner is isnull
-    join left like natural notnull outer overlaps right similar tablesample verbose""".split()
+    join left like natural notnull outer overlaps right similar tablesample verbose"""
 )
 """The name of a function or type, but not of a column or table."""
 
-NOT_FUNCTION: Final = frozenset(
+NOT_FUNCTION: Final = word_set(
     """between bigint bit boolean char character coalesce dec decimal exists extract float greatest grouping
     inout int integer interval least national nchar none normalize nullif numeric out overlay position
-    precision real row setof smallint substring time timestamp treat trim values varchar""".split()
+    precision real row setof smallint substring time timestamp treat trim values varchar"""
 )
 """The name of a column or table, but not of a function: special grammar begins with these."""
 
-NOT_BARE_LABEL: Final = frozenset(
+NOT_BARE_LABEL: Final = word_set(
     """array as char character create day except fetch filter for from grant group having hour intersect into
     isnull limit minute month notnull offset on order over overlaps precision returning second to union
-    varying where window with within without year""".split()
+    varying where window with within without year"""
 )
 """A column label only after AS."""
 
@@ -42,7 +48,7 @@ KEYWORDS: Final = (
     | FUNCTION_OR_TYPE
     | NOT_FUNCTION
     | NOT_BARE_LABEL
-    | frozenset("at by escape rows range groups preceding following unbounded over filter first last".split())
+    | word_set("at by escape rows range groups preceding following unbounded over filter first last")
 )
 """Words that a syntax error shows as keywords, in upper case."""
 

@@ -1,7 +1,7 @@
 """A coordinator in memory, with a language that is just enough to test the protocol.
 
     rows R                  all batches of the relation R
-    echo T T ...            its parameters, of these types, as one row
+    echo T T ... $1 $2 ...  its parameters, of these types, as one row
     set N V                 a setting
     say X                   a notice
     fail S X                an error with this SQLSTATE
@@ -102,6 +102,8 @@ class FakeSession:
         offset = 0
         for part in text.split(";"):
             words = part.split()
+            if words:
+                words[0] = words[0].lower()
             lead = len(part) - len(part.lstrip())
             if "syntax" in words:
                 raise UserError("syntax error", "42601", position=offset + part.index("syntax") + 1)
@@ -120,7 +122,7 @@ class FakeSession:
             case ["rows", name]:
                 columns = self._relation(name, parsed).columns
             case ["echo", *names]:
-                parameters = tuple(_type(name) for name in names)
+                parameters = tuple(_type(name) for name in names if not name.startswith("$"))
                 given = zip(parameter_types, parameters, strict=False)
                 parameters = tuple(one or other for one, other in given) + parameters[len(parameter_types) :]
                 columns = tuple(Column(f"p{i}", type_) for i, type_ in enumerate(parameters, 1))

@@ -88,6 +88,7 @@ SAMPLES: Final = (
     "SELECT 1",
     "SELECT a AS of, b FROM t WHERE c = $1 ORDER BY 1 LIMIT 10",
     "SELECT * FROM t AS OF AT LEAST mz_now() + 5",
+    "SELECT * FROM t AS of JOIN u AS v ON of.a = v.a",
     "VALUES (1)",
     "TABLE t",
     "((SELECT 1) UNION ALL (SELECT 2)) ORDER BY 1",

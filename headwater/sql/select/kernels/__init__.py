@@ -26,6 +26,7 @@ from headwater.sql.select.kernels import (
     digests,
     documents,
     intervals,
+    number_patterns,
     numbers,
     numerics,
     patterns,
@@ -65,6 +66,7 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     *documents.KERNELS,
     *arrays.KERNELS,
     *patterns.KERNELS,
+    *number_patterns.KERNELS,
     *system.KERNELS,
 )
 

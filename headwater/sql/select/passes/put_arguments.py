@@ -20,7 +20,8 @@ def put_arguments(query: Query, arguments: tuple[str | None, ...]) -> Query:
     """The query with constants for its parameters."""
     if len(arguments) != len(query.parameters):
         raise UserError(
-            f"bind message supplies {len(arguments)} parameters, but the statement requires {len(query.parameters)}",
+            f"bind message supplies {len(arguments)} parameters,"
+            f" but the statement requires {len(query.parameters)}",
             "08P01",
         )
     constants = tuple(

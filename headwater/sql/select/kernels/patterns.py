@@ -1,0 +1,437 @@
+"""Kernels for to_char, to_date and to_timestamp over timestamps: PostgreSQL's template patterns.
+
+A template is cut into fields, each with its modifiers (FM before, TH behind), and the text
+between them.  What depends on a locale (TM) or is rare enough to be doubtful is refused.
+
+Not here: numbers (number_patterns.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from headwater.core.errors import UserError, not_supported
+from headwater.formats.text_times import civil_from_days, days_from_civil
+from headwater.sql.select.kernels.intervals import DAY_US
+from headwater.sql.select.kernels.kernel import Interval, Kernel, row_wise
+
+_MONTHS: Final = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+                  "November", "December")  # fmt: skip
+_DAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+_ROMAN: Final = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
+_UPPER: Final = """A.D. A.M. AD AM B.C. BC CC DAY DDD DD DY D FF1 FF2 FF3 FF4 FF5 FF6 HH24 HH12 HH IDDD ID IW IYYY IYY IY
+    I J MI MM MONTH MON MS OF P.M. PM Q RM SSSSS SSSS SS TZH TZM TZ US WW W Y,YYY YYYY YYY YY Y""".split()
+_KEYWORDS: Final = sorted(
+    {*_UPPER, *(word.lower() for word in _UPPER), "Month", "Mon", "Day", "Dy"}, key=len, reverse=True
+)
+_FIELD: Final = re.compile(f"((?:FM|fm|FX|fx|TM|tm)*)({'|'.join(map(re.escape, _KEYWORDS))})(TH|th|SP|sp)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One pattern of a template, or text between patterns (then `word` is empty)."""
+
+    word: str
+    bare: bool = False  # FM: no padding
+    ordinal: str = ""
+    literal: str = ""
+
+
+@lru_cache(maxsize=256)
+def fields_of(template: str) -> tuple[Field, ...]:
+    """A template cut into its fields."""
+    fields: list[Field] = []
+    place = 0
+    while place < len(template):
+        found = _FIELD.match(template, place)
+        if found is not None and found.group(2):
+            prefix, word, suffix = found.groups()
+            if "TM" in prefix.upper() or (suffix or "").upper() == "SP":
+                raise not_supported(f'the template pattern "{found.group()}"')
+            fields.append(Field(word, "FM" in prefix.upper(), suffix or ""))
+            place = found.end()
+            continue
+        modifier = re.compile(r"FM|fm|FX|fx").match(template, place)
+        if modifier is not None and fields_follow(template, modifier.end()):
+            place = modifier.end()
+            continue
+        place = _literal(template, place, fields)
+    return tuple(fields)
+
+
+def fields_follow(template: str, place: int) -> bool:
+    """Whether a modifier at this place has nothing to modify and is dropped."""
+    return _FIELD.match(template, place) is None
+
+
+def _literal(template: str, place: int, fields: list[Field]) -> int:
+    character = template[place]
+    if character == '"':
+        quoted = re.compile(r'"((?:[^"\\]|\\.)*)"?', re.DOTALL).match(template, place)
+        if quoted is not None:
+            fields.append(Field("", literal=re.sub(r"\\(.)", r"\1", quoted.group(1))))
+            return quoted.end()
+    if character == "\\" and template[place + 1 : place + 2] == '"':
+        place += 1
+        character = '"'
+    fields.append(Field("", literal=character))
+    return place + 1
+
+
+def ordinal(number: str, suffix: str) -> str:
+    """st, nd, rd, th in the suffix's case."""
+    last = number[-1:]
+    teens = len(number) > 1 and number[-2] == "1"
+    word = "th" if teens else {"1": "st", "2": "nd", "3": "rd"}.get(last, "th")
+    return word.upper() if suffix == "TH" else word
+
+
+def _cased(name: str, word: str) -> str:
+    return name.upper() if word.isupper() else name.lower() if word.islower() else name
+
+
+# Timestamps to text
+
+
+@dataclass(frozen=True, slots=True)
+class _Clock:
+    """The parts of a moment that templates name."""
+
+    year: int
+    month: int
+    day: int
+    days: int
+    hour: int
+    minute: int
+    second: int
+    microsecond: int
+    zone: str | None
+
+
+def _clock_of(moment: int, zone: str | None) -> _Clock:
+    days, clock = divmod(moment, DAY_US)
+    year, month, day = civil_from_days(days)
+    seconds, microsecond = divmod(clock, 1_000_000)
+    return _Clock(
+        year, month, day, days, seconds // 3600, seconds // 60 % 60, seconds % 60, microsecond, zone
+    )
+
+
+def _padded(number: int, width: int, field: Field) -> str:
+    if field.bare:
+        return str(number)
+    return f"-{-number:0{width}d}" if number < 0 else f"{number:0{width}d}"
+
+
+def _iso(clock: _Clock) -> tuple[int, int, int]:
+    """ISO year, week and day of that year."""
+    thursday = clock.days - (clock.days + 3) % 7 + 3
+    year = civil_from_days(thursday)[0]
+    week = (thursday - days_from_civil(year, 1, 1)) // 7 + 1
+    first_thursday = days_from_civil(year, 1, 4)
+    first = first_thursday - (first_thursday + 3) % 7
+    return year, week, clock.days - first + 1
+
+
+def _time_part(word: str, clock: _Clock, field: Field) -> str | None:
+    match word:
+        case "HH" | "HH12":
+            return _padded(clock.hour % 12 or 12, 2, field)
+        case "HH24":
+            return _padded(clock.hour, 2, field)
+        case "MI":
+            return _padded(clock.minute, 2, field)
+        case "SS":
+            return _padded(clock.second, 2, field)
+        case "MS":
+            return f"{clock.microsecond // 1000:03d}"
+        case "US":
+            return f"{clock.microsecond:06d}"
+        case "SSSS" | "SSSSS":
+            return str(clock.hour * 3600 + clock.minute * 60 + clock.second)
+        case "AM" | "PM":
+            return _cased("PM" if clock.hour >= 12 else "AM", field.word)
+        case "A.M." | "P.M.":
+            return _cased("P.M." if clock.hour >= 12 else "A.M.", field.word)
+        case _ if word.startswith("FF"):
+            return f"{clock.microsecond:06d}"[: int(word[2])]
+    return None
+
+
+def _zone_part(word: str, clock: _Clock, field: Field) -> str | None:
+    if word not in ("TZ", "TZH", "TZM", "OF"):
+        return None
+    if word == "TZ":
+        return _cased(clock.zone or "", field.word)
+    if clock.zone is None:
+        return "+00" if word in ("OF", "TZH") else "00"
+    return "00" if word == "TZM" else "+00"
+
+
+def _year_part(word: str, clock: _Clock, field: Field) -> str | None:
+    year = clock.year
+    if word.startswith("I") and word in ("IYYY", "IYY", "IY", "I"):
+        year, word = _iso(clock)[0], "Y" * len(word)
+    shown = year if year > 0 else 1 - year
+    match word:
+        case "Y,YYY":
+            return f"{shown // 1000},{shown % 1000:03d}"
+        case "YYYY":
+            return _padded(shown, 4, field)
+        case "YYY":
+            return _padded(shown % 1000, 3, field)
+        case "YY":
+            return _padded(shown % 100, 2, field)
+        case "Y":
+            return str(shown % 10)
+        case "BC" | "AD":
+            return _cased("BC" if year <= 0 else "AD", field.word)
+        case "B.C." | "A.D.":
+            return _cased("B.C." if year <= 0 else "A.D.", field.word)
+        case "CC":
+            century = (year + 99) // 100 if year > 0 else -((99 + (1 - year)) // 100)
+            return _padded(century, 2, field) if -99 <= century <= 99 else str(century)
+    return None
+
+
+def _day_part(word: str, clock: _Clock, field: Field) -> str:
+    of_year = clock.days - days_from_civil(clock.year, 1, 1) + 1
+    match word:
+        case "MONTH" | "DAY":
+            name = _MONTHS[clock.month - 1] if word == "MONTH" else _DAYS[(clock.days + 4) % 7]
+            shown = _cased(name, field.word)
+            return shown if field.bare else shown.ljust(9)
+        case "MON":
+            return _cased(_MONTHS[clock.month - 1][:3], field.word)
+        case "DY":
+            return _cased(_DAYS[(clock.days + 4) % 7][:3], field.word)
+        case "RM":
+            roman = _cased(_ROMAN[clock.month - 1], field.word)
+            return roman if field.bare else roman.ljust(4)
+    number, width = {
+        "MM": (clock.month, 2),
+        "DD": (clock.day, 2),
+        "DDD": (of_year, 3),
+        "D": ((clock.days + 4) % 7 + 1, 1),
+        "ID": ((clock.days + 3) % 7 + 1, 1),
+        "IDDD": (_iso(clock)[2], 3),
+        "WW": ((of_year - 1) // 7 + 1, 2),
+        "IW": (_iso(clock)[1], 2),
+        "W": ((clock.day - 1) // 7 + 1, 1),
+        "Q": ((clock.month - 1) // 3 + 1, 1),
+        "J": (clock.days + 2_440_588, 1),
+    }[word]
+    return _padded(number, width, field)
+
+
+def _shown(moment: int, template: str, zone: str | None) -> str | None:
+    if template == "":
+        return None
+    clock = _clock_of(moment, zone)
+    parts: list[str] = []
+    for field in fields_of(template):
+        if not field.word:
+            parts.append(field.literal)
+            continue
+        word = field.word.upper()
+        text: str | None = None
+        for part in (_time_part, _zone_part, _year_part):
+            text = part(word, clock, field) if text is None else text
+        text = _day_part(word, clock, field) if text is None else text
+        if field.ordinal and text[-1:].isdigit():
+            text += ordinal(text, field.ordinal)
+        parts.append(text)
+    return "".join(parts)
+
+
+def _shown_interval(value: Interval, template: str) -> str | None:
+    """Only the fields of a clock and plain counts mean something for an interval."""
+    months, days, microseconds = value
+    if template == "":
+        return None
+    if months < 0 or days < 0 or microseconds < 0:
+        raise not_supported("to_char of a negative interval")
+    seconds, microsecond = divmod(microseconds, 1_000_000)
+    clock = _Clock(months // 12, months % 12, days, 0, seconds // 3600, seconds // 60 % 60, seconds % 60, microsecond, None)
+    parts: list[str] = []
+    for field in fields_of(template):
+        word = field.word.upper()
+        if not field.word:
+            parts.append(field.literal)
+        elif word in ("YYYY", "MM", "DD"):
+            number = {"YYYY": clock.year, "MM": clock.month, "DD": clock.day}[word]
+            parts.append(_padded(number, len(word), field))
+        else:
+            text = _time_part(word, clock, field)
+            if text is None or field.ordinal:
+                raise not_supported(f'the template pattern "{field.word}" for intervals')
+            parts.append(text)
+    return "".join(parts)
+
+
+# Text to timestamps
+
+_WIDTHS: Final = {"YYYY": 4, "YYY": 3, "YY": 2, "Y": 1, "MM": 2, "DD": 2, "DDD": 3, "HH24": 2, "HH12": 2, "HH": 2,
+                  "MI": 2, "SS": 2, "MS": 3, "US": 6, "SSSS": 5, "SSSSS": 5}  # fmt: skip
+_WIDTHS_ALL: Final = {**_WIDTHS, **{f"FF{n}": n for n in range(1, 7)}}
+
+
+def _read(text: str, template: str) -> dict[str, int]:
+    """The values that the template's fields have in the text."""
+    values: dict[str, int] = {}
+    fields = fields_of(template)
+    place = 0
+    for index, field in enumerate(fields):
+        word = field.word.upper()
+        if not field.word:
+            place = _skip(text, place, field.literal)
+            continue
+        if word not in _WIDTHS_ALL:
+            place = _read_word(text, place, word, field, values)
+            continue
+        while text[place : place + 1].isspace():
+            place += 1
+        following = fields[index + 1] if index + 1 < len(fields) else None
+        open_ended = following is None or not (following.word.upper() in _WIDTHS_ALL) or field.bare
+        if following is not None and not following.word and following.literal[:1].isalnum():
+            open_ended = field.bare
+        place = _read_number(text, place, word, field, open_ended, values)
+    return values
+
+
+def _skip(text: str, place: int, literal: str) -> int:
+    for character in literal:
+        if character.isalnum():
+            place += place < len(text)
+            continue
+        while text[place : place + 1].isspace():
+            place += 1
+        if place < len(text) and not text[place].isalnum() and text[place] not in "+-" or (
+            place < len(text) and text[place] == character
+        ):
+            place += 1
+    return place
+
+
+def _read_number(text: str, place: int, word: str, field: Field, open_ended: bool, values: dict[str, int]) -> int:
+    width = _WIDTHS_ALL[word]
+    digits = re.compile(r"\d+" if open_ended else rf"\d{{1,{width}}}").match(text, place)
+    if digits is None:
+        shown = text[place : place + width]
+        raise UserError(
+            f'invalid value "{shown}" for "{field.word}"', "22007", detail="Value must be an integer."
+        )
+    if not open_ended and len(digits.group()) < width and word not in ("MS", "US") and not word.startswith("FF"):
+        raise UserError(
+            f'source string too short for "{field.word}" formatting field',
+            "22007",
+            detail=f"Field requires {width} characters, but only {len(digits.group())} remain.",
+            hint='If your source string is not fixed-width, try using the "FM" modifier.',
+        )
+    number = int(digits.group())
+    if word == "MS":
+        number = int(digits.group()[:3].ljust(3, "0")) * 1000
+    elif word == "US" or word.startswith("FF"):
+        number = int(digits.group()[:6].ljust(6, "0"))
+    elif word in ("YYY", "YY", "Y") and len(digits.group()) < 4:
+        number = _full_year(number)
+    key = {"YYY": "YYYY", "YY": "YYYY", "Y": "YYYY", "HH": "HH12", "MS": "US", "SSSS": "SSSSS"}.get(word, word)
+    values["US" if word.startswith("FF") else key] = number
+    return digits.end()
+
+
+def _full_year(year: int) -> int:
+    if year < 70:
+        return year + 2000
+    if year < 100:
+        return year + 1900
+    return year + 2000 if year < 520 else year + 1000
+
+
+def _read_word(text: str, place: int, word: str, field: Field, values: dict[str, int]) -> int:
+    while text[place : place + 1].isspace():
+        place += 1
+    rest = text[place:].lower()
+    choices: dict[str, tuple[str, tuple[str, ...]]] = {
+        "MONTH": ("MM", _MONTHS),
+        "MON": ("MM", tuple(name[:3] for name in _MONTHS)),
+        "DAY": ("", _DAYS),
+        "DY": ("", tuple(name[:3] for name in _DAYS)),
+        "AM": ("half", ("am", "pm")),
+        "PM": ("half", ("am", "pm")),
+        "A.M.": ("half", ("a.m.", "p.m.")),
+        "P.M.": ("half", ("a.m.", "p.m.")),
+    }
+    if word not in choices:
+        raise not_supported(f'reading the template pattern "{field.word}"')
+    key, names = choices[word]
+    for number, name in sorted(enumerate(names, 1), key=lambda entry: -len(entry[1])):
+        if rest.startswith(name.lower()):
+            if key:
+                values[key] = number
+            return place + len(name)
+    raise UserError(
+        f'invalid value "{text[place : place + 3]}" for "{field.word}"',
+        "22007",
+        detail="The given value did not match any of the allowed values for this field.",
+    )
+
+
+def _out_of_range(text: str) -> UserError:
+    return UserError(f'date/time field value out of range: "{text}"', "22008")
+
+
+def _moment(text: str, template: str) -> int:
+    values = _read(text, template)
+    if "YYYY" not in values or values["YYYY"] == 0:
+        raise not_supported("to_timestamp and to_date without a year")
+    year = values["YYYY"]
+    month, day = values.get("MM", 1), values.get("DD", 1)
+    if not 1 <= month <= 12 or not 1 <= day <= 31:
+        raise _out_of_range(text)
+    days = days_from_civil(year, month, day)
+    if civil_from_days(days) != (year, month, day):
+        raise _out_of_range(text)
+    if "DDD" in values:
+        days = days_from_civil(year, 1, 1) + values["DDD"] - 1
+        if civil_from_days(days)[0] != year:
+            raise _out_of_range(text)
+    return days * DAY_US + _clock_us(values, text)
+
+
+def _clock_us(values: dict[str, int], text: str) -> int:
+    hour = values.get("HH24", 0)
+    if "HH12" in values:
+        hour = values["HH12"]
+        if not 1 <= hour <= 12:
+            raise UserError(
+                f'hour "{hour}" is invalid for the 12-hour clock',
+                "22007",
+                hint="Use the 24-hour clock, or give an hour between 1 and 12.",
+            )
+    if "half" in values:
+        hour = hour % 12 + (12 if values["half"] == 2 else 0)
+    minute, second = values.get("MI", 0), values.get("SS", 0)
+    if hour > 23 or minute > 59 or second > 59:
+        raise _out_of_range(text)
+    seconds = values.get("SSSSS", hour * 3600 + minute * 60 + second)
+    if seconds >= 86_400:
+        raise _out_of_range(text)
+    return seconds * 1_000_000 + values.get("US", 0)
+
+
+def _reading(finish: Callable[[int], int]) -> Callable[[str, str], int]:
+    return lambda text, template: finish(_moment(text, template))
+
+
+KERNELS: Final[tuple[Kernel, ...]] = (
+    row_wise("hw_to_char_timestamp", ("timestamp", "text"), "text", lambda m, t: _shown(m, t, None)),
+    row_wise("hw_to_char_timestamptz", ("timestamptz", "text"), "text", lambda m, t: _shown(m, t, "UTC")),
+    row_wise("hw_to_char_interval", ("interval", "text"), "text", _shown_interval),
+    row_wise("hw_text_to_moment", ("text", "text"), "timestamptz", _reading(lambda moment: moment)),
+    row_wise("hw_text_to_day", ("text", "text"), "date", _reading(lambda moment: moment // DAY_US)),
+)
