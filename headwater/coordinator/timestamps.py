@@ -38,14 +38,18 @@ class Choice:
     waits: bool
 
 
-def choose(floor: int, sinces: Iterable[int], uppers: Iterable[int], isolation: Isolation) -> Choice:
+def choose(
+    floor: int, sinces: Iterable[int], uppers: Iterable[int], ends: Iterable[int], isolation: Isolation
+) -> Choice:
     """The timestamp of a read over inputs with these frontiers.
 
-    Without inputs that advance by themselves (plain tables, constants) it is the floor.
+    `ends` are the last timestamps of inputs that change no more.  Without inputs that advance
+    by themselves (plain tables, finished sources, constants) nothing is fresher than the floor
+    and those ends.
     """
     bounded = [upper for upper in uppers if upper != TIMESTAMP_END]
     lowest = max(sinces, default=0)
-    freshest = min(bounded) - 1 if bounded else max(floor, lowest)
+    freshest = min(bounded) - 1 if bounded else max(floor, lowest, *ends, 0)
     wanted = max(freshest, lowest)
     if isolation == "strict serializable":
         wanted = max(wanted, floor)

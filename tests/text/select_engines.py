@@ -26,7 +26,7 @@ from headwater.formats.text import from_text, to_text
 from headwater.sql.select import duckdb as duckdb_generator
 from headwater.sql.select import plan_query
 from headwater.sql.select import spark as spark_generator
-from headwater.sql.select.kernels import register_duckdb, user_error_of
+from headwater.sql.select.kernels import register_duckdb
 from headwater.sql.select.plan import Query
 
 
@@ -168,7 +168,7 @@ class Planned:
         relations: dict[str, Relation],
         generate: Callable[[Query, dict[str, str], int | None], str],
         execute: Callable[[str], pa.Table],
-        translate: Callable[[str], UserError | None],
+        translate: Callable[[str], UserError],
     ) -> None:
         self.catalog = Catalog(relations)
         self.places = {name: name for name in relations}
@@ -193,7 +193,7 @@ class Planned:
             table = self.execute(text)
         except Exception as error:
             known = self.translate(str(error))
-            if known is None or known.sqlstate == "XX000":
+            if known.sqlstate == "XX000":
                 return Failure("BUG", f"{str(error)[:1500]}\n  in {text[:3000]}")
             shown = f"{known.message}\n  in {text[:3000]}" if known.sqlstate == "0A000" else known.message
             return Failure(known.sqlstate, shown, known.sqlstate == "0A000")
@@ -227,8 +227,8 @@ def duckdb_engine(relations: dict[str, Relation], directory: Path) -> Planned:
     return Planned(
         relations,
         duckdb_generator.generate,
-        lambda sql: connection.execute(sql).to_arrow_table(),
-        user_error_of,
+        lambda sql: connection.sql(sql).to_arrow_table(),
+        duckdb_generator.translate_error,
     )
 
 

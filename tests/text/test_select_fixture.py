@@ -69,7 +69,7 @@ def evaluate(engine: Engine, expressions: list[str], source: str) -> list[Answer
     answer = engine.run(f"SELECT {listed}{source}")
     if isinstance(answer, Answer):
         return [
-            Answer((f"e{i}",), (answer.oids[i],), tuple((row[i],) for row in answer.rows))
+            Answer(("e",), (answer.oids[i],), tuple((row[i],) for row in answer.rows))
             for i in range(len(expressions))
         ]
     if len(expressions) == 1:
@@ -199,12 +199,20 @@ def compare(case: Case, expected: Answer | Failure, answer: Answer | Failure) ->
         return
     assert isinstance(answer, Answer), f"fails with {answer}"
     wanted = without_zeros(expected, case.zeros)
-    assert answer.names == wanted.names
-    assert answer.oids == wanted.oids
-    if case.kind == "expr" or case.ordered:
-        assert answer.rows == wanted.rows
-    else:
-        assert sorted(map(repr, answer.rows)) == sorted(map(repr, wanted.rows))
+    assert answer.names == wanted.names, f"columns {answer.names} instead of {wanted.names}"
+    assert answer.oids == wanted.oids, f"types {answer.oids} instead of {wanted.oids}"
+    rows, wanted_rows = list(answer.rows), list(wanted.rows)
+    if case.kind != "expr" and not case.ordered:
+        rows, wanted_rows = sorted(rows, key=repr), sorted(wanted_rows, key=repr)
+    assert rows == wanted_rows, difference(rows, wanted_rows)
+
+
+def difference(rows: list[tuple[str | None, ...]], wanted: list[tuple[str | None, ...]]) -> str:
+    """The first rows that are not what they should be."""
+    if len(rows) != len(wanted):
+        return f"{len(rows)} rows instead of {len(wanted)}: {rows[:5]} instead of {wanted[:5]}"
+    pairs = [f"{row} instead of {other}" for row, other in zip(rows, wanted, strict=True) if row != other]
+    return f"{len(pairs)} of {len(rows)} rows: {'; '.join(pairs[:3])}"
 
 
 @pytest.mark.parametrize("engine", ENGINES)

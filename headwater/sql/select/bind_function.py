@@ -89,7 +89,7 @@ def scalar_call(clause: Clause, name: str, arguments: tuple[Expression, ...], at
         converted = _conversion(clause, name, arguments, at)
         if converted is not None:
             return converted
-        raise no_function(name, [argument.type for argument in arguments], at)
+        raise no_function(name, entries, arguments, at)
     given = coerced(clause, chosen, arguments, at)
     return Call(chosen.function, given, chosen.function.return_type(tuple(a.type for a in given)))
 
@@ -173,11 +173,11 @@ def aggregate_call(clause: Clause, call: FunctionCall, name: str, bind: Bind) ->
                 f"OVER specified, but {name} is not a window function nor an aggregate function", "42809"
             )
             if known
-            else no_function(name, [a.type for a in arguments], call.at)
+            else no_function(name, (), arguments, call.at)
         )
     chosen = choose(entries, arguments, operator=False)
     if chosen is None:
-        raise no_function(name, [argument.type for argument in arguments], call.at)
+        raise no_function(name, entries, arguments, call.at)
     given = coerced(clause, chosen, arguments, call.at)
     if call.within_group:
         keys = tuple(
@@ -222,7 +222,7 @@ def table_call(clause: Clause, name: str, arguments: tuple[Expression, ...], at:
         return None
     chosen = choose(entries, arguments, operator=False)
     if chosen is None:
-        raise no_function(name, [argument.type for argument in arguments], at)
+        raise no_function(name, entries, arguments, at)
     given = coerced(clause, chosen, arguments, at)
     types = tuple(argument.type for argument in given)
     columns = table_columns(clause, chosen.function, types)

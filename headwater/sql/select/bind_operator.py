@@ -72,7 +72,7 @@ def find_operator(symbol: str, operands: tuple[Expression, ...], at: int) -> Cho
     candidates = [f for f in FUNCTIONS.get(symbol, ()) if f.shape == "operator"]
     chosen = choose(candidates, operands, operator=True)
     if chosen is None:
-        raise no_operator(symbol, [operand.type for operand in operands], at)
+        raise no_operator(symbol, candidates, operands, at)
     return chosen
 
 
@@ -250,7 +250,7 @@ def like(
     """LIKE, ILIKE and SIMILAR TO."""
     if value.type != UNKNOWN and not castable(value.type, TEXT, "implicit") and value.type.kind != "bytea":
         symbol = "~~*" if word == "ilike" else "~~" if word == "like" else "~"
-        raise no_operator(symbol, [value.type, pattern.type], at)
+        raise no_operator(symbol, (), (value, pattern), at)
     if word == "similar":
         escapes = () if escape is None else (escape,)
         pattern = scalar(planning, "similar_to_escape", (pattern, *escapes), at)

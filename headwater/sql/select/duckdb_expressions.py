@@ -210,35 +210,47 @@ def aggregate(call: AggregateCall, around: Surroundings, over: str = "") -> str:
     types = tuple(argument.type for argument in call.arguments)
     places = tuple(f"\x01{index}\x01" for index in range(len(texts)))
     form = apply(call.function.duckdb, call.function.name, places, types)
-    keys = call.order_by
-    if call.distinct and not keys:
-        # PostgreSQL finds distinct values by sorting them, and that order shows in lists.
-        keys = tuple(SortKey(argument, False, False) for argument in call.arguments if _sortable(argument.type))
-    ordering = order(keys, around)
     suffix = over
     if call.filter is not None:
         suffix = f" FILTER (WHERE {expression(call.filter, around)}){over}"
-    expanded = _expanded(form, call.distinct, bool(ordering))
-    filled = re.sub("\x01(\\d+)\x01", lambda found: texts[int(found.group(1))], expanded)
-    return filled.replace("\x02", f" {ordering}").replace("\x03", suffix)
-
-
-def _sortable(type_: SqlType) -> bool:
-    return type_.kind not in ("json", "map", "record", "mz_aclitem")
-
-
-def _expanded(form: str, distinct: bool, ordered: bool) -> str:
-    """Each `<<name|arguments>>` as the engine's call; calls may stand in arguments of others."""
+    ordering = order(call.order_by, around)
     while (start := _last_call(form)) is not None:
         end = form.index(">>", start.end())
-        name, arguments = start.group(1), form[start.end() : end]
-        if name == "count" and not arguments.strip():
-            arguments = "*"
-        inside = ("DISTINCT " if distinct and arguments != "*" else "") + arguments
-        if ordered and arguments:
-            inside += "\x02"
-        form = f"{form[: start.start()]}{name}({inside})\x03{form[end + 2 :]}"
-    return form
+        made = _engine_call(start.group(1), form[start.end() : end], call, bool(ordering))
+        form = f"{form[: start.start()]}{made}\x03{form[end + 2 :]}"
+    filled = re.sub("\x01(\\d+)\x01", lambda found: texts[int(found.group(1))], form)
+    return filled.replace("\x02", ordering).replace("\x03", suffix)
+
+
+def _engine_call(name: str, arguments: str, call: AggregateCall, ordered: bool) -> str:
+    """One of the engine's aggregates; \x02 stands for the ORDER BY."""
+    if name == "count" and not arguments.strip():
+        return "count(*)"
+    if not arguments.strip():
+        return f"{name}()"
+    if not call.distinct:
+        return f"{name}({arguments} \x02)" if ordered else f"{name}({arguments})"
+    if name != "list":  # what it answers does not depend on any order
+        return f"{name}(DISTINCT {arguments})"
+    return f"{name}(DISTINCT {arguments} {_distinct_order(arguments, call)})"
+
+
+def _distinct_order(arguments: str, call: AggregateCall) -> str:
+    """The order of a list of distinct values: DuckDB takes it only in terms of what is listed.
+
+    Without an ORDER BY the values come sorted, because PostgreSQL finds them by sorting.
+    """
+    if not call.order_by:
+        plain = len(call.arguments) == 1
+        return "ORDER BY " + (sort_key(DUCKDB, arguments, call.arguments[0].type) if plain else arguments)
+    items = []
+    for key in call.order_by:
+        place = call.arguments.index(key.expression)
+        listed = f"({arguments})[{place + 1}]" if arguments.startswith("[") else arguments
+        text = sort_key(DUCKDB, listed, key.expression.type)
+        direction = "DESC" if key.descending else "ASC"
+        items.append(f"{text} {direction} NULLS {'FIRST' if key.nulls_first else 'LAST'}")
+    return "ORDER BY " + ", ".join(items)
 
 
 def _last_call(form: str) -> re.Match[str] | None:

@@ -48,12 +48,18 @@ def choose(candidates: Sequence[Function], arguments: Sequence[Expression], oper
     else:
         exact = _exact(fitting, types)
     if exact is None:
-        fitting = [f for f in fitting if _coercible(f, types)]
+        fitting = [f for f in fitting if _coercible(f, types) and _concrete(f, arguments) is not None]
         exact = _best(fitting, types)
     if exact is None:
         return None
     wanted = _concrete(exact, arguments)
     return None if wanted is None else Chosen(exact, wanted)
+
+
+def ambiguous(candidates: Sequence[Function], arguments: Sequence[Expression]) -> bool:
+    """Whether entries fit, so that the trouble is that none of them fits best."""
+    types = [argument.type for argument in arguments]
+    return any(_takes(f, len(types)) and _coercible(f, types) for f in candidates)
 
 
 def _takes(function: Function, count: int) -> bool:
@@ -188,7 +194,9 @@ def _concrete(function: Function, arguments: Sequence[Expression]) -> tuple[SqlT
         elif wanted == "numeric":
             types.append(common_numeric([argument]))
         elif wanted in ("anyelement", "anynonarray"):
-            types.append(element or TEXT)
+            if element is None:
+                return None
+            types.append(element)
         elif wanted in _CONTAINERS:
             if element is None:
                 return None
@@ -217,7 +225,10 @@ def _element(function: Function, arguments: Sequence[Expression]) -> SqlType | N
             inner.append(SqlType("int2"))
     if inner:
         return _element_of_containers(inner, plain)
-    return common_type(plain, function.name.upper(), 0) if plain else None
+    try:
+        return common_type(plain, function.name.upper(), 0) if plain else None
+    except UserError:
+        return None
 
 
 def _element_of_containers(inner: list[SqlType], plain: list[Expression]) -> SqlType | None:
@@ -238,27 +249,28 @@ def _element_of_containers(inner: list[SqlType], plain: list[Expression]) -> Sql
 # Errors
 
 
-def no_function(name: str, types: Sequence[SqlType], at: int) -> UserError:
-    """42883, with PostgreSQL's hint."""
-    shown = ", ".join(format_type(type_) for type_ in types)
-    return UserError(
-        f"function {name}({shown}) does not exist",
-        "42883",
-        hint="No function matches the given name and argument types. You might need to add explicit type"
-        " casts.",
-        position=at + 1,
-    )
+def no_function(
+    name: str, candidates: Sequence[Function], arguments: Sequence[Expression], at: int
+) -> UserError:
+    """42883, or 42725 when several entries fit equally well."""
+    shown = f"{name}({', '.join(format_type(argument.type) for argument in arguments)})"
+    if ambiguous(candidates, arguments):
+        hint = "Could not choose a best candidate function. You might need to add explicit type casts."
+        return UserError(f"function {shown} is not unique", "42725", hint=hint, position=at + 1)
+    hint = "No function matches the given name and argument types. You might need to add explicit type casts."
+    return UserError(f"function {shown} does not exist", "42883", hint=hint, position=at + 1)
 
 
-def no_operator(symbol: str, types: Sequence[SqlType], at: int) -> UserError:
-    """42883 for an operator."""
-    shown = [format_type(type_) for type_ in types]
-    text = f"{shown[0]} {symbol} {shown[1]}" if len(shown) == 2 else f"{symbol} {shown[0]}"
-    plural = "types" if len(shown) == 2 else "type"
-    return UserError(
-        f"operator does not exist: {text}",
-        "42883",
-        hint=f"No operator matches the given name and argument {plural}. You might need to add explicit type"
-        " casts.",
-        position=at + 1,
-    )
+def no_operator(
+    symbol: str, candidates: Sequence[Function], arguments: Sequence[Expression], at: int
+) -> UserError:
+    """The same for an operator."""
+    names = [format_type(argument.type) for argument in arguments]
+    shown = f"{names[0]} {symbol} {names[1]}" if len(names) == 2 else f"{symbol} {names[0]}"
+    casts = "You might need to add explicit type casts."
+    if ambiguous(candidates, arguments):
+        hint = f"Could not choose a best candidate operator. {casts}"
+        return UserError(f"operator is not unique: {shown}", "42725", hint=hint, position=at + 1)
+    plural = "types" if len(names) == 2 else "type"
+    hint = f"No operator matches the given name and argument {plural}. {casts}"
+    return UserError(f"operator does not exist: {shown}", "42883", hint=hint, position=at + 1)

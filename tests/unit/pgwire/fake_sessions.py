@@ -1,10 +1,11 @@
 """A coordinator in memory, with a language that is just enough to test the protocol.
 
     rows R                  all batches of the relation R
-    echo T T ... $1 $2 ...  its parameters, of these types, as one row
+    echo T [as N] ... $1 .. its parameters, of these types, as one row
     set N V                 a setting
     say X                   a notice
-    fail S X                an error with this SQLSTATE
+    fail S X                an error with this SQLSTATE, a detail, a hint and a position
+    refuse S X              an error with this SQLSTATE only
     bug                     an exception that is no UserError
     wait                    until it is cancelled
     subscribe               batches as a test puts them into `feed`
@@ -13,6 +14,7 @@
     do X                    nothing, with the tag X
     begin, commit, rollback
 
+A statement may also be one that `translations` knows in this language.
 What the coordinator was asked is in `calls`, in order.
 """
 
@@ -41,6 +43,7 @@ from headwater.core.types import INT4, TEXT, SqlType, array_of, kind_of_name
 from headwater.formats.arrow import arrow_type
 from headwater.formats.text import from_text
 
+ABORTED = "current transaction is aborted, commands ignored until end of transaction block"
 Format = Literal["text", "csv", "binary"]
 
 
@@ -101,7 +104,7 @@ class FakeSession:
         parsed = []
         offset = 0
         for part in text.split(";"):
-            words = part.split()
+            words = self.sessions.translations.get(part.strip(), part).split()
             if words:
                 words[0] = words[0].lower()
             lead = len(part) - len(part.lstrip())
@@ -122,10 +125,13 @@ class FakeSession:
             case ["rows", name]:
                 columns = self._relation(name, parsed).columns
             case ["echo", *names]:
-                parameters = tuple(_type(name) for name in names if not name.startswith("$"))
+                text = " ".join(name for name in names if not name.startswith("$")).replace(" as ", ":")
+                pairs = [word.partition(":") for word in text.split()]
+                parameters = tuple(_type(name) for name, _, _ in pairs)
                 given = zip(parameter_types, parameters, strict=False)
                 parameters = tuple(one or other for one, other in given) + parameters[len(parameter_types) :]
-                columns = tuple(Column(f"p{i}", type_) for i, type_ in enumerate(parameters, 1))
+                named = [name or f"p{i}" for i, (_, _, name) in enumerate(pairs, 1)]
+                columns = tuple(Column(*column) for column in zip(named, parameters, strict=True))
             case ["subscribe"]:
                 columns = (Column("n", INT4),)
         return Prepared(parsed, parameters, columns)
@@ -143,7 +149,7 @@ class FakeSession:
         self.sessions.calls.append(f"execute {prepared.parsed.text}")
         self.sessions.arguments.append(arguments)
         if self.block == "E" and words[0] not in ("rollback", "commit"):
-            raise UserError("current transaction is aborted", "25P02")
+            raise UserError(ABORTED, "25P02")
         match words:
             case ["rows", name]:
                 return self._rows(self._relation(name, prepared.parsed))
@@ -156,6 +162,8 @@ class FakeSession:
                 return Result(lambda _: "SAY", notices=[Notice("NOTICE", " ".join(rest))])
             case ["fail", sqlstate, *rest]:
                 raise UserError(" ".join(rest), sqlstate, "Some detail.", "Some hint.", 6)
+            case ["refuse", sqlstate, *rest]:
+                raise UserError(" ".join(rest), sqlstate)
             case ["bug"]:
                 raise KeyError("a secret of ours")
             case ["wait"]:
@@ -229,6 +237,7 @@ class FakeSession:
 @dataclass
 class FakeSessions:
     relations: dict[str, FakeRelation] = field(default_factory=dict)
+    translations: dict[str, str] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
     arguments: list[tuple[str | None, ...]] = field(default_factory=list)
     copied: list[bytes] = field(default_factory=list)

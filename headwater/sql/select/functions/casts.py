@@ -72,7 +72,7 @@ _BOUNDS: Final = {
 def _checked(engine: str, text: str, target: SqlType, kind: str) -> str:
     """A cast after a check of the range, with PostgreSQL's words."""
     low, high = _BOUNDS[kind]
-    name = FACTS[kind].name
+    name = "OID" if kind == "oid" else FACTS[kind].name
     body = (
         f"CASE WHEN r IS NULL OR r BETWEEN {low} AND {high} THEN r"
         f" ELSE {failure(engine, f'{name} out of range', '22003')} END"
@@ -90,6 +90,12 @@ def _between_integers(engine: str, text: str, source: SqlType, target: SqlType) 
         return cast_to(engine, text, target)
     wide = cast_to(engine, text, numeric(0)) if engine == SPARK else text
     return _checked(engine, wide, target, target.kind if target.kind in _BOUNDS else "oid")
+
+
+def _integer_to_oid(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    if source.kind == "int8":
+        return _checked(engine, text, target, "oid")
+    return f"(CAST({text} AS BIGINT) & 4294967295)"  # the same bits
 
 
 def _float_to_integer(engine: str, text: str, source: SqlType, target: SqlType) -> str:
@@ -188,8 +194,6 @@ def _text_cast(assignment: bool) -> Make:
 
 
 def _from_text(engine: str, text: str, source: SqlType, target: SqlType) -> str:
-    if source.kind == "char":
-        text = _to_text(engine, text, source, target)
     if target.kind in _REGISTERED:
         return call(engine, "hw_text_to_oid", text)
     read = call(engine, f"hw_text_to_{target.kind}", text)
@@ -291,7 +295,7 @@ def _table() -> dict[tuple[str, str], tuple[Context, Make]]:
     add(("float4",), ("float8",), "implicit", _native)
     add(("float8",), ("float4",), "assignment", _native)
     add(_FLOATS, _INTEGERS, "assignment", _float_to_integer)
-    add(_SIGNED, ("oid", *_REGISTERED), "implicit", _between_integers)
+    add(_SIGNED, _OIDS, "implicit", _integer_to_oid)
     add(_OIDS, ("int4", "int8"), "assignment", _between_integers)
     add(_OIDS, _OIDS, "implicit", _same)
     add(("int4",), ("bool",), "explicit", _integer_to_bool)
@@ -415,7 +419,7 @@ def _array_from_text(engine: str, text: str, source: SqlType, target: SqlType) -
     element = target.element
     if element is None:
         return text
-    read = call(engine, f"hw_text_to_{element.kind}_array", _to_text(engine, text, source, target))
+    read = call(engine, f"hw_text_to_{element.kind}_array", text)
     bare = array_of(element.bare())
     if bare == target:
         return read

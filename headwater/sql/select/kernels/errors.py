@@ -45,13 +45,17 @@ _DIVISION: Final = re.compile(r"division by zero|DIVIDE_BY_ZERO|REMAINDER_BY_ZER
 _OVERFLOWS: Final = (
     re.compile(r"Overflow in \w+ of (\w+)"),
     re.compile(r"out of range for the destination type (\w+)"),
-    re.compile(r"Overflow on (\w+)"),
     re.compile(r'CAST_OVERFLOW\].* cannot be cast to "(\w+)'),
-    re.compile(r"Out of Range Error: Cannot (?:negate|take the absolute value of).*?(\w+)"),
+    re.compile(r"Failed to cast decimal value \S+ to type (\w+)"),
 )
+# Where DuckDB names no type, the least value of one says which it was.
+_LEAST: Final = re.compile(r"Overflow (?:in division of|on abs\()\s*-(32768|2147483648|9223372036854775808)\b")
+_LEAST_NAMES: Final = {"32768": "smallint", "2147483648": "integer", "9223372036854775808": "bigint"}
 _DECIMAL: Final = re.compile(
     r"to type DECIMAL|HUGEINT|Could not cast value .* to DECIMAL|NUMERIC_VALUE_OUT_OF_RANGE|DECIMAL\(38\)"
 )
+_QUERY: Final = re.compile(r"\n\s*LINE \d+:|== SQL ")  # behind it the engine shows the query's text
+_FLOAT: Final = re.compile(r"out of range for the destination type FLOAT|to \"FLOAT\"")
 _RANGE_ONLY: Final = re.compile(r"ARITHMETIC_OVERFLOW|Out of Range Error|CAST_OVERFLOW")
 
 
@@ -63,19 +67,24 @@ def marked_text(error: UserError) -> str:
 
 def user_error_of(text: str) -> UserError | None:
     """The user's error in an engine's error text; None when the engine means something else."""
+    text = _QUERY.split(text, maxsplit=1)[0]
     found = _MARKED.search(text)
     if found is not None:
         sqlstate, message, detail, hint = found.groups()
         return UserError(_unescape(message), sqlstate, _unescape(detail) or None, _unescape(hint) or None)
     if _DIVISION.search(text):
         return UserError("division by zero", "22012")
-    if _DECIMAL.search(text):
-        return UserError("numeric field overflow", "22003")
+    if _FLOAT.search(text):
+        return UserError("value out of range: overflow", "22003")
+    found = _LEAST.search(text)
+    if found is not None:
+        return UserError(f"{_LEAST_NAMES[found.group(1)]} out of range", "22003")
     for pattern in _OVERFLOWS:
         found = pattern.search(text)
-        if found is not None:
-            name = _RANGES.get(found.group(1))
-            return UserError("value out of range" if name is None else f"{name} out of range", "22003")
+        if found is not None and found.group(1) in _RANGES:
+            return UserError(f"{_RANGES[found.group(1)]} out of range", "22003")
+    if _DECIMAL.search(text):
+        return UserError("numeric field overflow", "22003")
     if _RANGE_ONLY.search(text):
         return UserError("value out of range", "22003")
     return None

@@ -116,7 +116,7 @@ def _power(base: float, exponent: float) -> float:
 
 def _cotangent(value: float) -> float:
     tangent = math.tan(value)
-    return math.inf if tangent == 0 else 1.0 / tangent
+    return math.copysign(math.inf, tangent) if tangent == 0 else 1.0 / tangent
 
 
 def _hyperbolic(function: Callable[[float], float], odd: bool) -> Callable[[float], float]:
@@ -150,12 +150,18 @@ def _whole(function: Callable[[float], Any]) -> Callable[[float], float]:
     return run
 
 
+def _degrees(value: float) -> float:
+    result = value / (math.pi / 180.0)
+    if math.isinf(result) and not math.isinf(value):
+        raise _raised(_OVERFLOW)
+    return result
+
+
 _SINGLE: Final[dict[str, Callable[..., float]]] = {
     "ceil": _whole(math.ceil),
     "floor": _whole(math.floor),
     "trunc": _whole(math.trunc),
     "round": _whole(round),
-    "sign": _sign,
     "sqrt": _square_root,
     "cbrt": math.cbrt,
     "exp": _exponential,
@@ -174,7 +180,7 @@ _SINGLE: Final[dict[str, Callable[..., float]]] = {
     "asinh": math.asinh,
     "acosh": math.acosh,
     "atanh": _arc_hyperbolic_tangent,
-    "degrees": lambda value: value / (math.pi / 180.0),
+    "degrees": _degrees,
     "radians": lambda value: value * (math.pi / 180.0),
 }
 
@@ -236,6 +242,7 @@ KERNELS: Final[tuple[Kernel, ...]] = (
         row_wise(f"hw_float8_{name}", ("float8",), "float8", _domain(function))
         for name, function in _SINGLE.items()
     ),
+    row_wise("hw_float8_sign", ("float8",), "float8", _sign, raises=False),
     row_wise("hw_float8_power", ("float8", "float8"), "float8", _power),
     row_wise("hw_float8_atan2", ("float8", "float8"), "float8", _domain(math.atan2)),
     *(_shift(kind, bits, left) for kind, bits in _BITS.items() for left in (True, False)),

@@ -26,6 +26,8 @@ _DIGITS_SIGNIFICANT_MIN: Final = 16
 _SCALE_MAX: Final = 1000
 _WEIGHT_MAX: Final = 131_072
 _EXACT: Final = Context(prec=200_000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+_EXPONENT_MAX: Final = 6000  # PostgreSQL's bound for exp(), and with a margin for powers
+_POWER_EXPONENT_MAX: Final = 6020.0
 _LOG10_E: Final = 0.434294481903252
 _LN_10: Final = 2.302585092994046
 
@@ -193,14 +195,13 @@ def exponential(value: Decimal) -> Decimal:
         return value
     if value.is_infinite():
         return value if value > 0 else Decimal(0)
-    place = max(min(float(value) * _LOG10_E, 2000.0), -2000.0)
-    if float(value) * _LOG10_E > _WEIGHT_MAX:
-        raise _overflow()
-    scale = _limited(_DIGITS_SIGNIFICANT_MIN - int(place), value)
-    if float(value) * _LOG10_E < -_SCALE_MAX - 1:
+    if abs(value) >= _EXPONENT_MAX:
+        if value > 0:
+            raise _overflow()
         return Decimal(0)
-    digits = scale + max(int(float(value) * _LOG10_E), 0)
-    return _rounded(_precise(digits).exp(value), scale)
+    place = int(max(min(float(value) * _LOG10_E, 2000.0), -2000.0))
+    scale = _limited(_DIGITS_SIGNIFICANT_MIN - place, value)
+    return _rounded(_precise(scale + max(place, 0)).exp(value), scale)
 
 
 def _special_power(base: Decimal, exponent: Decimal) -> Decimal:
@@ -240,11 +241,12 @@ def power(base: Decimal, exponent: Decimal) -> Decimal:
     if base == 0:
         return Decimal(0)
     context = _precise(60)
-    estimate = float(context.multiply(context.ln(abs(base)), exponent)) * _LOG10_E
-    if estimate > _WEIGHT_MAX:
-        raise _overflow()
-    if estimate < -_SCALE_MAX - 1:
+    exponent_of_e = float(context.multiply(context.ln(abs(base)), exponent))
+    if abs(exponent_of_e) > _POWER_EXPONENT_MAX:
+        if exponent_of_e > 0:
+            raise _overflow()
         return Decimal(0)
+    estimate = exponent_of_e * _LOG10_E
     scale = _limited(_DIGITS_SIGNIFICANT_MIN - int(estimate), base, exponent)
     result = _precise(scale + max(int(estimate), 0) + 10).power(abs(base), exponent)
     return _rounded(-result if base < 0 and int(exponent) % 2 else result, scale)

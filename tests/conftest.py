@@ -1,0 +1,38 @@
+"""Shared by all tests: one real server for those that do not need their own, and its log on failure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.server import HeadwaterServer
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Any:
+    """Put the log of every server a failed test used under its report."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed:
+        for value in getattr(item, "funcargs", {}).values():
+            if isinstance(value, HeadwaterServer) and value.log_path.exists():
+                report.sections.append((f"log of {value.data_dir.name}", value.log_tail()))
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadwaterServer]:
+    """A server that many tests share: each works in a schema or with names of its own."""
+    running = HeadwaterServer(tmp_path_factory.mktemp("shared") / "data").start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[HeadwaterServer]:
+    """A server of the test's own, not started yet, for tests that kill it."""
+    made = HeadwaterServer(tmp_path / "data")
+    yield made
+    made.stop()
