@@ -49,7 +49,7 @@ async def _serve(options: ServerOptions) -> None:
     oracle = Oracle(SYSTEM_CLOCK, initial_floor(catalog, ledger))
     address = UnixAddress(cluster_socket(data_dir, CLUSTER_NAME))
     supervisor = Supervisor(data_dir, CLUSTER_NAME, address, options.spark, options.log)
-    controller = Controller(supervisor, address, catalog.bump_epoch(), lambda: oracle.floor)
+    controller = Controller(supervisor, address, catalog.bump_epoch(), lambda: oracle.floor, SYSTEM_CLOCK)
     coordinator = Coordinator(
         data_dir, catalog, ledger, controller, Engine(data_dir / "scratch"), SYSTEM_CLOCK, oracle
     )
@@ -72,7 +72,8 @@ async def _serve(options: ServerOptions) -> None:
     )
     sys.stdout.flush()
     ending = asyncio.create_task(stop.wait())
-    await asyncio.wait([web, ending], return_when=asyncio.FIRST_COMPLETED)
+    fenced = asyncio.create_task(controller.fenced.wait())
+    await asyncio.wait([web, ending, fenced], return_when=asyncio.FIRST_COMPLETED)
     if web.done() and not ending.done():
         log.error("http server ended", error=str(web.exception()))
     stop.set()

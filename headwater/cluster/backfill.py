@@ -94,6 +94,9 @@ class Backfill:
             collection = ledger.collection(export.table_id)
             if collection is None:
                 continue
+            if collection.hydrated:
+                self._ingestion.backfill_progress(export.table_id, 0, 0, committed=True)
+                continue
             totals[export.table_id] = sum(file.rows for file in files)
             kept = [file for file in files if file.rows]
             now_ms = self._world.clock.now_ms()
@@ -112,7 +115,7 @@ class Backfill:
         """All chunks of one table; None when it was stopped or dropped on the way."""
         ledger, table_id = self._world.ledger, export.table_id
         collection = ledger.collection(table_id)
-        if collection is None:
+        if collection is None or collection.hydrated:
             return []
         at = self._type.frontier_from_json(collection.joined_frontier)
         chunks = self._type.plan_snapshot(self._options, export, at, SNAPSHOT_CHUNK_ROWS)

@@ -148,9 +148,12 @@ class Ingestion:
                     retry_in_s=delay_s,
                 )
                 self._world.set_status(self.source_id, "stalled", str(error), error.hint)
+                # What failed may have become durable all the same: look again before writing.
+                self._writer = WriterState(0, 0, None)
                 wait_s, delay_s = delay_s, min(delay_s * 2, RETRY_DELAY_S_MAX)
             except LedgerConflict as error:
                 log.error("ingestion fenced", source=self.source_id, error=str(error))
+                self._world.set_status(self.source_id, "failed", f"internal: {error}")
                 return
             except DriverLost as error:
                 self._lost(error)
@@ -190,7 +193,7 @@ class Ingestion:
         ledger, source_id = self._world.ledger, self.source_id
         start = self._type.start(self._wanted.options).to_json()
         self._writer = ledger.open_writer(source_id, start)
-        self.upper = self._writer.ts + 1 if self._writer.ts else 0
+        self.upper = max(self.upper, self._writer.ts + 1 if self._writer.ts else 0)
         known = ledger.collections(source_id)
         for value in self._wanted.exports:
             export = Export.from_json(value)
@@ -200,7 +203,8 @@ class Ingestion:
         self._resume_backfills()
         if self._writer.ts and self._frontier().to_json() is None:
             self.upper = TIMESTAMP_END
-        self._report([])
+        for message in self.restated():
+            self._world.report(message)
 
     def _frontier(self) -> Frontier:
         return self._type.frontier_from_json(self._writer.frontier)
@@ -297,12 +301,18 @@ class Ingestion:
     def _poison(self, error: DefiniteError) -> None:
         """Stop the tables of a reference at this point; the others go on."""
         ts = self._mint()
+        concerned = [
+            table_id
+            for table_id, export in self._members.items()
+            if ".".join(export.reference) == error.reference and table_id not in self._poisoned
+        ]
+        if not concerned:
+            raise InvariantViolation(f"an error of {error.reference}, which feeds no table: {error}")
         self.upper = ts + 1
-        for table_id, export in self._members.items():
-            if ".".join(export.reference) == error.reference and table_id not in self._poisoned:
-                self._world.ledger.poison(table_id, ts, error.position, error.message)
-                self._poisoned.add(table_id)
-                self._world.set_status(table_id, "stalled", error.message)
+        for table_id in concerned:
+            self._world.ledger.poison(table_id, ts, error.position, error.message)
+            self._poisoned.add(table_id)
+            self._world.set_status(table_id, "stalled", error.message)
         self._dirty = True
 
     # Called by a backfill's thread
@@ -310,6 +320,9 @@ class Ingestion:
     def backfill_progress(self, table_id: str, known: int, staged: int, committed: bool) -> None:
         """Rows known and staged so far; `committed` once the table may be read."""
         counters = self._counters.setdefault(table_id, Counters())
+        if committed:
+            counters.updates_committed += staged
+            counters.updates_staged += staged
         counters.gauges |= {
             "snapshot_records_known": known,
             "snapshot_records_staged": staged,
@@ -317,8 +330,6 @@ class Ingestion:
         }
         self._world.report(Statistics(table_id, counters.values()))
         if committed:
-            counters.updates_committed += staged
-            counters.updates_staged += staged
             self._backfills.pop(table_id, None)
             self._world.set_status(table_id, "running")
             self._world.report(Frontiers({self.source_id: self.upper}, [table_id]))

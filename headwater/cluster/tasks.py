@@ -138,8 +138,13 @@ def _write_query(data_dir: Path, query: str, path: str, relation: Any, memory_by
     with duckdb.connect() as connection:
         connection.execute(f"SET memory_limit = '{memory_bytes}B'; SET threads = 1; SET TimeZone = 'UTC'")
         try:
-            reader = connection.execute(query).to_arrow_reader(122_880)
+            reader = connection.sql(query).to_arrow_reader(122_880)
             return write_file(data_dir, path, _cast(reader, schema), schema)
+        except duckdb.OutOfMemoryException as error:
+            raise TransientError(
+                f"a fold of table {path.split('/')[1]} needs more than {memory_bytes} bytes of memory",
+                hint="Free space in the directory for temporary files.",
+            ) from error
         except duckdb.IOException as error:
             raise TransientError(
                 f"could not read a file of table {path.split('/')[1]}: {str(error).splitlines()[0]}",

@@ -89,13 +89,18 @@ class Coordinator:
 
     def start(self) -> None:
         """State everything wanted; what the ledger has beyond that is dropped."""
-        settled = self.catalog.get_setting(_STATISTICS_SETTING)
-        if settled is not None:
-            self.controller.health.restore(json.loads(settled))
+        saved = self.catalog.get_setting(_STATISTICS_SETTING)
+        if saved is not None:
+            self.controller.cluster_pid, numbers = json.loads(saved)
+            self.controller.health.restore(numbers)
         for id_, collection in self.ledger.collections().items():
             self.holds.start(id_, collection.since)
             if collection.hydrated:
                 self.controller.hydrated.add(id_)
+        for id_, writer in self.ledger.writers().items():
+            # What is durable can be read before the cluster is there.
+            if id_ != TABLES and writer.ts:
+                self.controller.uppers[id_] = TIMESTAMP_END if writer.frontier is None else writer.ts + 1
         wanted = set(self.catalog.state.items)
         self._pending_drops = {id_ for id_ in self.ledger.collections() if id_ not in wanted}
         self._pending_drops |= {id_ for id_ in self.ledger.writers() if id_ not in wanted and id_ != TABLES}
@@ -111,7 +116,8 @@ class Coordinator:
 
     def _save(self) -> None:
         self.catalog.put_setting(_FLOOR_SETTING, str(self.oracle.floor))
-        self.catalog.put_setting(_STATISTICS_SETTING, json.dumps(self.controller.health.settled()))
+        numbers = [self.controller.cluster_pid, self.controller.health.to_json()]
+        self.catalog.put_setting(_STATISTICS_SETTING, json.dumps(numbers))
 
     async def _housekeeping(self) -> None:
         """Let history go where nobody needs it, drop what nobody reads, keep the oracle's mark."""
@@ -163,8 +169,8 @@ class Coordinator:
                 self.controller.superseded.pop(id_, None)
                 continue
             since = self.holds.raise_since(id_, self._retained(item))
-            if since >= as_of:
-                allowed[id_] = since
+            if since >= as_of and not self.holds.uses_before(id_, as_of):
+                allowed[id_] = as_of  # not `since`: a fold may have made a later state that nobody knows of
         self.controller.allow_compaction(allowed)
 
     def _compact_bindings(self) -> None:

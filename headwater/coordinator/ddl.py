@@ -9,7 +9,7 @@ nobody changed the catalog meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from headwater.catalog.apply import apply
@@ -18,8 +18,12 @@ from headwater.catalog.state import CatalogState, Item
 from headwater.catalog.store import CatalogStore
 from headwater.catalog.updates import CatalogVersionIs, Requirement, Update, check
 from headwater.coordinator.api import Notice
+from headwater.core.change import HIDDEN_COLUMNS
 from headwater.core.errors import UserError
 from headwater.core.names import SessionFacts
+
+
+RESERVED_COLUMNS = frozenset((*HIDDEN_COLUMNS, "_diff"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,24 @@ class StagedDdl:
                 hint="Run the transaction again.",
             )
         return store.transact([CatalogVersionIs(self.base_version)], self.updates, user=user)
+
+
+def check_column_names(names: Sequence[str]) -> None:
+    """No name twice, also not in another case: open table formats do not tell cases apart."""
+    seen: dict[str, str] = {}
+    for name in names:
+        lowered = name.lower()
+        if lowered in RESERVED_COLUMNS:
+            raise UserError(f'column name "{name}" is reserved', "42939", hint="Choose another name.")
+        if seen.get(lowered) == name:
+            raise UserError(f'column "{name}" specified more than once', "42701")
+        if lowered in seen:
+            raise UserError(
+                f'columns "{seen[lowered]}" and "{name}" differ only by case',
+                "42701",
+                detail="Stored tables are open to readers that do not tell cases apart.",
+            )
+        seen[lowered] = name
 
 
 def already_exists(kind: str, name: str) -> Notice:

@@ -110,7 +110,7 @@ def _start(
     """Run the query; its first batches, and the reader if there are more."""
     for name, table in tables.items():
         cursor.register(name, table)
-    reader = cursor.execute(sql).to_arrow_reader(RESULT_BATCH_ROWS)
+    reader = cursor.sql(sql).to_arrow_reader(RESULT_BATCH_ROWS)
     # Most results are one batch: looking for the second here saves a trip to a thread.
     first: list[pa.RecordBatch] = []
     for _ in range(2):

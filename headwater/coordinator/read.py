@@ -30,6 +30,7 @@ from headwater.core.protocol import Peek
 from headwater.core.relation import Relation
 from headwater.core.time import TIMESTAMP_END
 from headwater.formats.arrow import state_schema
+from headwater.observe import metrics
 from headwater.persist.combine import quote, relation_sql
 from headwater.sources import SOURCE_TYPES
 from headwater.sql.select import duckdb as duckdb_sql
@@ -131,10 +132,11 @@ class Reads:
     def _start_since(self, item: Item) -> None:
         """The first time a collection is read, its since comes from the ledger."""
         holds, ledger = self._world.holds, self._world.ledger
+        if holds.since(item.id):
+            return
         if item.kind == "source":
-            oldest = ledger.bindings(item.id)[:1]
-            holds.start(item.id, oldest[0][0] if oldest else 0)
-        elif not holds.since(item.id):
+            holds.start(item.id, ledger.first_binding_ts(item.id))
+        else:
             collection = ledger.collection(item.id)
             holds.start(item.id, collection.since if collection is not None else 0)
 
@@ -175,15 +177,21 @@ class Reads:
             ts = self.choose(inputs, isolation).ts
             if query.uses_mz_now and not self._moving(inputs):
                 ts = max(ts, self._world.clock.now_ms())
+        plain = any(table.source_id is None for table in inputs.tables)
+        if plain or (isolation == "strict serializable" and as_of is None):
+            # Before anything is awaited: no write may take a timestamp at or before this one.
+            self._world.oracle.show(ts)
         hold = self._world.holds.acquire(inputs.ids(), ts)
         try:
             await self._wait_passed(inputs, ts)
-            if isolation == "strict serializable" and as_of is None:
-                self._world.oracle.show(ts)
+            if plain:
+                await self._world.tables.settled(ts)
             read = PreparedRead(query, inputs, ts, hold, facts or self._world.system_facts)
             for table in inputs.tables:
                 self._check_errors(table, ts)
-                read.plans[table.id] = self._world.ledger.read_plan(table.id, ts)
+                plan = self._world.ledger.read_plan(table.id, ts)
+                hold.uses(table.id, plan.state_as_of)
+                read.plans[table.id] = plan
             return read
         except BaseException:
             hold.release()
@@ -248,15 +256,20 @@ class Reads:
     def run(self, read: PreparedRead, wanted: EngineChoice) -> AsyncIterator[pa.RecordBatch]:
         """Batches of the result; the hold is released at the end or when closed early."""
         engine = self.pick_engine(read, wanted)
-        return self._run(read, self._on_spark if engine == "spark" else self._on_duckdb)
+        return self._run(read, engine)
 
     async def _run(
-        self, read: PreparedRead, engine: Callable[[PreparedRead], AsyncIterator[pa.RecordBatch]]
+        self, read: PreparedRead, engine: Literal["spark", "duckdb"]
     ) -> AsyncIterator[pa.RecordBatch]:
+        begin_s = self._world.clock.monotonic_s()
+        outcome: metrics.Outcome = "error"
         try:
-            async for batch in engine(read):
+            batches = self._on_spark(read) if engine == "spark" else self._on_duckdb(read)
+            async for batch in batches:
                 yield batch
+            outcome = "ok"
         finally:
+            metrics.queried(engine, outcome, self._world.clock.monotonic_s() - begin_s)
             read.close()
 
     def duckdb_text(self, read: PreparedRead) -> tuple[str, dict[str, pa.Table]]:

@@ -93,6 +93,7 @@ class Hub:
         self.query = query
         self._inputs = inputs
         self.reached = ts
+        self._plain = any(table.source_id is None for table in inputs.tables)
         self._hold = world.holds.acquire(inputs.ids(), ts)
         self._last: pa.Table | None = None  # a query's result at `reached`
         self.subscribers: set[Subscriber] = set()
@@ -110,10 +111,9 @@ class Hub:
         reads = self._world.reads
         moving = [reads.upper(item) for item in (*self._inputs.tables, *self._inputs.sources)]
         bounded = [upper for upper in moving if upper != TIMESTAMP_END]
-        plain = any(table.source_id is None for table in self._inputs.tables)
         if bounded:
             return min(bounded)
-        return self._world.oracle.floor + 1 if plain else TIMESTAMP_END
+        return self._world.oracle.floor + 1 if self._plain else TIMESTAMP_END
 
     def _gone(self) -> str | None:
         for item in (*self._inputs.tables, *self._inputs.sources):
@@ -134,6 +134,9 @@ class Hub:
                     )
                 upper = self._upper()
                 until = upper - 1
+                if self._plain and upper != TIMESTAMP_END:
+                    self._world.oracle.show(until)
+                    await self._world.tables.settled(until)
                 async for changes in self.between(self.reached, until):
                     self._publish(changes)
                 self.reached = min(until, TIMESTAMP_END - 1)
@@ -184,7 +187,9 @@ class Hub:
 
     async def _table_changes(self, table_id: str, files: list[FileEntry], before: int) -> pa.Table:
         ledger, data_dir = self._world.ledger, self._world.data_dir
+        hold = self._world.holds.acquire([table_id], before)
         plan = ledger.read_plan(table_id, before)
+        hold.uses(table_id, plan.state_as_of)
         columns = [quote(name) for name in plan.relation.column_names()]
         listed = ", ".join(columns)
         scan = scan_files(data_dir, [file for file in files if file.rows])
@@ -204,7 +209,10 @@ class Hub:
             f"SELECT {listed}, sum({DIFF})::BIGINT AS {DIFF} FROM ({signed}) GROUP BY {listed}"
             f" HAVING sum({DIFF}) <> 0"
         )
-        return await self._world.engine.table(sql, diff_schema(self.query), {})
+        try:
+            return await self._world.engine.table(sql, diff_schema(self.query), {})
+        finally:
+            hold.release()
 
     async def _query_changes(self, before: int, ts: int) -> pa.Table:
         if self._last is None:
@@ -226,6 +234,8 @@ class Hub:
         """The query's rows at a timestamp that the hub holds."""
         hold = self._world.holds.acquire(self._inputs.ids(), ts)
         plans = {table.id: self._world.ledger.read_plan(table.id, ts) for table in self._inputs.tables}
+        for id_, plan in plans.items():
+            hold.uses(id_, plan.state_as_of)
         read = PreparedRead(self.query, self._inputs, ts, hold, self._world.system_facts, plans)
         batches = [batch async for batch in self._world.reads.run(read, "auto")]
         return pa.Table.from_batches(batches, state_schema(Relation(self.query.columns())))

@@ -36,6 +36,8 @@ class TableWrites:
         self._oracle = oracle
         self._writer: WriterState = ledger.open_writer(TABLES, None)
         self.turn = asyncio.Lock()
+        self._in_flight_ts: int | None = None
+        self._settled = asyncio.Condition()
 
     @property
     def last_ts(self) -> int:
@@ -53,13 +55,23 @@ class TableWrites:
     async def append(self, changes: Mapping[str, tuple[Relation, pa.Table]]) -> int:
         """Make changes of one or more tables durable at one timestamp; the caller has the turn."""
         ts = max(self._oracle.next_write(), self._writer.ts + 1)
+        self._in_flight_ts = ts
         try:
-            self._writer = await asyncio.to_thread(self._write, ts, changes)
+            self._writer = await asyncio.shield(asyncio.to_thread(self._write, ts, changes))
         except TransientError as error:
             raise UserError(str(error), "58030", hint=error.hint) from error
+        finally:
+            self._in_flight_ts = None
+            async with self._settled:
+                self._settled.notify_all()
         self._oracle.show(ts)
         failpoint("tables.after_append")
         return ts
+
+    async def settled(self, ts: int) -> None:
+        """Until no write at or before `ts` is under way: a read there is then complete."""
+        async with self._settled:
+            await self._settled.wait_for(lambda: self._in_flight_ts is None or self._in_flight_ts > ts)
 
     def _write(self, ts: int, changes: Mapping[str, tuple[Relation, pa.Table]]) -> WriterState:
         files: dict[str, list[FileEntry]] = {}

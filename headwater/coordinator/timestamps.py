@@ -74,14 +74,23 @@ class Oracle:
 
 
 class Hold:
-    """Keeps `ids` readable from `ts` on, until released."""
+    """Keeps `ids` readable from `ts` on, until released.
 
-    __slots__ = ("_holds", "ids", "ts")
+    `states` are the states that plans under this hold were made from: their files must stay,
+    although a later state would answer the same timestamp.
+    """
+
+    __slots__ = ("_holds", "ids", "states", "ts")
 
     def __init__(self, holds: Holds, ids: frozenset[str], ts: int) -> None:
         self._holds = holds
         self.ids = ids
         self.ts = ts
+        self.states: dict[str, int] = {}
+
+    def uses(self, id_: str, state_as_of: int) -> None:
+        """A plan under this hold reads the files of that state."""
+        self.states[id_] = min(state_as_of, self.states.get(id_, state_as_of))
 
     def downgrade(self, ts: int) -> None:
         """Nothing before `ts` is needed any more."""
@@ -115,6 +124,7 @@ class Holds:
         for id_ in hold.ids:
             if ts < self.since(id_):
                 raise InvariantViolation(f"{id_} is held at {ts}, before its since {self.since(id_)}")
+        for id_ in hold.ids:
             self._held.setdefault(id_, set()).add(hold)
         return hold
 
@@ -129,6 +139,10 @@ class Holds:
     def held(self, id_: str) -> bool:
         """Whether anyone still reads it."""
         return id_ in self._held
+
+    def uses_before(self, id_: str, as_of: int) -> bool:
+        """Whether somebody reads files of a state older than the one as of `as_of`."""
+        return any(hold.states.get(id_, as_of) < as_of for hold in self._held.get(id_, ()))
 
     def raise_since(self, id_: str, wanted: int) -> int:
         """Raise `since` towards `wanted`, as far as the holds allow; returns it."""

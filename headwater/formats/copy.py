@@ -258,9 +258,11 @@ class _TextRows:
         if offset >= 0:
             index = int(np.searchsorted(lines.bounds()[1], offset))
             message = f'invalid byte sequence for encoding "UTF8": {described}'
-            error = self._wrong_line(message, data, lines, min(index, lines.count - 1), skipped, "22021")
-            error.context = (error.context or "").partition(":")[0]  # what is no text cannot be shown
-            raise error
+            wrong_line = self._wrong_line(message, data, lines, min(index, lines.count - 1), skipped, "22021")
+            wrong_line.context = (wrong_line.context or "").partition(":")[
+                0
+            ]  # what is no text cannot be shown
+            raise wrong_line
 
     def _column(self, data: bytes, lines: _Lines, index: int) -> pa.Array:
         values = lines.column(data, index, len(self._columns))

@@ -238,6 +238,11 @@ class Ledger:
         )
         return (rows[0][0], json.loads(rows[0][1])) if rows else None
 
+    def first_binding_ts(self, writer_id: str) -> int:
+        """The timestamp of the oldest binding that is kept, 0 without one."""
+        rows = self._rows("SELECT coalesce(min(ts), 0) FROM ledger_binding WHERE writer_id = ?", writer_id)
+        return int(rows[0][0])
+
     def bindings(self, writer_id: str, after: int = 0, until: int | None = None) -> list[tuple[int, Any]]:
         """Bindings in (after, until], oldest first."""
         rows = self._rows(

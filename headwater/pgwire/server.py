@@ -128,6 +128,7 @@ class _Connection(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
         self._awaited: Await | None = None
         self._interruption: BaseException | None = None
+        self._cancelled = False
         self._delivered = False
         self._lost = False
         self._admitted = False
@@ -201,7 +202,8 @@ class _Connection(asyncio.Protocol):
         elif self._awaited is not None:
             if self._awaited.disconnected is not None:
                 self._awaited.disconnected()
-            elif self._task is not None:
+            elif self._task is not None and not self._cancelled:
+                self._cancelled = True  # once: what is cancelled may have something to put in order
                 self._task.cancel()
 
     def _admit(self) -> bool:
@@ -250,6 +252,8 @@ class _Connection(asyncio.Protocol):
                     self._loop.call_soon(self._send)
             case Flush():
                 await self._drain()
+                if self._received:  # nor must one that sends without waiting for answers
+                    await asyncio.sleep(0)
             case Await():
                 return await self._call(step)
         return None

@@ -19,8 +19,10 @@ import pyarrow as pa
 import structlog
 
 from headwater.core import protocol
+from headwater.core.clock import Clock
 from headwater.core.errors import InvariantViolation, UserError
 from headwater.core.limits import CLUSTER_CONNECT_RETRY_S
+from headwater.core.time import TIMESTAMP_END
 from headwater.observe import metrics
 from headwater.options import UnixAddress
 from headwater.storage.health import Health
@@ -40,7 +42,14 @@ class PendingPeek:
 class Controller:
     """Remembers what is wanted and keeps a cluster at it.  Belongs to one event loop."""
 
-    def __init__(self, supervisor: Supervisor, address: UnixAddress, epoch: int, ts_floor: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        address: UnixAddress,
+        epoch: int,
+        ts_floor: Callable[[], int],
+        clock: Clock,
+    ) -> None:
         self.health = Health()
         self.uppers: dict[str, int] = {}
         self.hydrated: set[str] = set()
@@ -50,6 +59,8 @@ class Controller:
         self._address = address
         self._epoch = epoch
         self._ts_floor = ts_floor
+        self._clock = clock
+        self.fenced = asyncio.Event()  # a newer environment has the cluster
         self._ingestions: dict[str, protocol.RunIngestion] = {}
         self._tables: set[str] = set()
         self._drops: set[str] = set()
@@ -57,7 +68,7 @@ class Controller:
         self._writer: asyncio.StreamWriter | None = None
         self._changed = asyncio.Condition()
         self._task: asyncio.Task[None] | None = None
-        self._cluster_pid = 0
+        self.cluster_pid = 0  # of the process whose counts are the current ones
         self.on_progress: Callable[[], None] = lambda: None
 
     # What is wanted
@@ -152,7 +163,9 @@ class Controller:
                 self._writer = None
             for id_ in self._ingestions:
                 self.health.hear_status(
-                    protocol.Status(id_, "starting", None, "The cluster is being restarted.", 0)
+                    protocol.Status(
+                        id_, "starting", None, "The cluster is being restarted.", self._clock.now_ms()
+                    )
                 )
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -167,10 +180,12 @@ class Controller:
         writer.write(protocol.encode(protocol.Hello(self._epoch, protocol.PROTOCOL_VERSION, self._ts_floor())))
         welcome, _ = await self._receive(reader)
         if isinstance(welcome, protocol.Refused):
-            raise InvariantViolation(f"a newer server (epoch {welcome.epoch}) has taken over the cluster")
-        if welcome.pid != self._cluster_pid:
+            log.error("a newer server has taken over the cluster", epoch=welcome.epoch)
+            self.fenced.set()
+            await asyncio.Event().wait()  # until this process ends
+        if welcome.pid != self.cluster_pid:
             self.health.settle()
-            self._cluster_pid = welcome.pid
+            self.cluster_pid = welcome.pid
         if not self._supervisor.running:
             self._supervisor.adopted_pid = welcome.pid
         self._supervisor.healthy()
@@ -207,6 +222,8 @@ class Controller:
                 for source_id, upper in uppers.items():
                     if source_id in self._ingestions:
                         self.uppers[source_id] = max(self.uppers.get(source_id, 0), upper)
+                        lag_ms = 0 if upper == TIMESTAMP_END else self._clock.now_ms() - upper
+                        metrics.lag_changed(source_id, max(0, lag_ms) / 1000)
                 self.hydrated.update(id_ for id_ in hydrated if id_ not in self._drops)
                 await self.notify()
             case protocol.Status():

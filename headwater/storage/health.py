@@ -70,14 +70,11 @@ class Health:
         self.numbers.pop(id_, None)
         self.statuses.pop(id_, None)
 
-    def settled(self) -> dict[str, dict[str, int]]:
-        """Counters by id, to be kept over restarts of the environment."""
-        return {
-            id_: {name: numbers.counter(name) for name in COUNTERS if numbers.counter(name)}
-            for id_, numbers in self.numbers.items()
-        }
+    def to_json(self) -> dict[str, Any]:
+        """To be kept over restarts of the environment."""
+        return {id_: [numbers.settled, numbers.current] for id_, numbers in self.numbers.items()}
 
-    def restore(self, settled: dict[str, dict[str, int]]) -> None:
-        """What `settled` returned in an earlier life."""
-        for id_, counters in settled.items():
-            self.numbers[id_] = Numbers(settled=dict(counters))
+    def restore(self, value: dict[str, Any]) -> None:
+        """What `to_json` returned in an earlier life; the cluster of then may still run."""
+        for id_, (settled, current) in value.items():
+            self.numbers[id_] = Numbers(dict(settled), dict(current))

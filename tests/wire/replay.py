@@ -27,6 +27,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -63,7 +64,7 @@ def exchanges(script: str) -> Iterator[Exchange]:
 def packed(line: str) -> bytes:
     """The bytes of a message of the client's."""
     name, _, rest = line.partition(" ")
-    parts = ast.literal_eval(f"({rest},)") if rest else ()
+    parts: tuple[Any, ...] = ast.literal_eval(f"({rest},)") if rest else ()
     match name:
         case "Query":
             return driver.query(*parts)
@@ -87,8 +88,6 @@ def packed(line: str) -> bytes:
             return driver.FLUSH
         case "Sync":
             return driver.SYNC
-        case "Raw":
-            return driver.message(parts[0], parts[1])
     raise ValueError(f"there is no message {name}")
 
 
@@ -166,7 +165,7 @@ class Conversation:
 
     def receive_all(self) -> list[str]:
         """All messages until nothing comes any more."""
-        lines = []
+        lines: list[str] = []
         while True:
             self._socket.settimeout(TIMEOUT_S if not lines else QUIET_S)
             try:

@@ -91,7 +91,7 @@ class _Sink:
         self._columns = columns
         csv = options.format == "csv"
         self._reader = CopyReader(
-            options.format,
+            options.format,  # type: ignore[arg-type]
             TextOptions(
                 delimiter=options.delimiter or ("," if csv else "\t"),
                 null=options.null if options.null is not None else ("" if csv else "\\N"),

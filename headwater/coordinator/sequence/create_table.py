@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from headwater.catalog import updates
 from headwater.catalog.state import TEMPORARY_SCHEMA_ID, Item
-from headwater.coordinator.ddl import DdlScope, Outcome, already_exists
+from headwater.coordinator.ddl import DdlScope, Outcome, already_exists, check_column_names
 from headwater.core.errors import UserError
 from headwater.core.limits import RETAIN_HISTORY_MS_DEFAULT
 from headwater.core.relation import Column, Relation
@@ -27,9 +27,7 @@ def plan(scope: DdlScope, statement: CreateTable) -> Outcome:
     if statement.if_not_exists and scope.state.item_named(schema_id, name, pid) is not None:
         return Outcome(tag, notices=(already_exists("table", name),))
     columns = tuple(_column(scope, definition) for definition in statement.columns)
-    for column in columns:
-        if [c.name for c in columns].count(column.name) > 1:
-            raise UserError(f'column "{column.name}" specified more than once', "42701")
+    check_column_names([column.name for column in columns])
     retain = statement.retain_history
     item_id, oid = scope.new_item()
     item = Item(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from headwater.catalog import updates
 from headwater.catalog.state import Item
-from headwater.coordinator.ddl import DdlScope, Outcome, already_exists
+from headwater.coordinator.ddl import DdlScope, Outcome, already_exists, check_column_names
 from headwater.core.errors import UserError
 from headwater.core.limits import RETAIN_HISTORY_MS_DEFAULT
 from headwater.core.relation import Relation
@@ -107,9 +107,7 @@ def _rename_columns(reference: Reference, source: Item, statement: CreateTableFr
             f" {len(relation.columns)} columns",
             hint=f"It has {', '.join(relation.column_names())}.",
         )
-    for column in statement.columns:
-        if statement.columns.count(column) > 1:
-            raise UserError(f'column "{column}" specified more than once', "42701")
+    check_column_names(statement.columns)
     renamed = tuple(
         replace(column, name=new) for column, new in zip(relation.columns, statement.columns, strict=True)
     )

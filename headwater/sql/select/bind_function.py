@@ -11,6 +11,7 @@ from typing import Final
 
 from headwater.core.errors import UserError, not_supported
 from headwater.core.types import BOOL, SqlType, kind_of_name
+from headwater.sql.select.bind_catalog import catalog_function
 from headwater.sql.select.bind_operator import equal
 from headwater.sql.select.bind_session import session_function
 from headwater.sql.select.bind_window import window_call
@@ -68,6 +69,8 @@ def bind_call(clause: Clause, call: FunctionCall, bind: Bind) -> Expression:
         raise not_supported("GROUPING", position=call.at + 1)
     arguments = tuple(bind(clause, argument) for argument in call.arguments)
     session = session_function(clause.planning, name, arguments, call.at)
+    if session is None:
+        session = catalog_function(clause, name, arguments, call.at, bind)
     if session is not None:
         return session
     if call.variadic:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
 from headwater.core.errors import UserError, not_supported
-from headwater.core.types import BOOL, JSONB, TEXT, UNKNOWN, SqlType, array_of, format_type
+from headwater.core.types import BOOL, FLOAT8, JSONB, TEXT, UNKNOWN, SqlType, array_of, format_type
 from headwater.sql.select.coerce import (
     castable,
     coerce,
@@ -40,7 +40,9 @@ from headwater.sql.select.resolve import Chosen, choose, no_operator
 
 COMPARISONS: Final = ("=", "<>", "<", "<=", ">", ">=", "is distinct from")
 
-Pair = Callable[[Expression, Expression], Expression]
+_NUMBERS: Final = frozenset(
+    ("int2", "int4", "int8", "uint2", "uint4", "uint8", "float4", "float8", "numeric")
+)
 
 
 def operation(planning: Planning, symbol: str, operands: tuple[Expression, ...], at: int) -> Expression:
@@ -50,6 +52,8 @@ def operation(planning: Planning, symbol: str, operands: tuple[Expression, ...],
         return _compare_rows(planning, symbol, rows[0], rows[1], at)
     if symbol == "-" and len(operands) == 1 and isinstance(operands[0], Constant):
         operands = (resolved_sign(operands[0]),)
+    if len(operands) == 2:
+        operands = _widened_floats(planning, operands[0], operands[1], at)
     chosen = find_operator(symbol, operands, at)
     if symbol in COMPARISONS:
         return _comparison(planning, chosen, operands, at)
@@ -58,6 +62,19 @@ def operation(planning: Planning, symbol: str, operands: tuple[Expression, ...],
     )
     types = tuple(argument.type for argument in arguments)
     return Call(chosen.function, arguments, chosen.function.return_type(types))
+
+
+def _widened_floats(
+    planning: Planning, left: Expression, right: Expression, at: int
+) -> tuple[Expression, Expression]:
+    """A real that meets another type of number is computed in double precision."""
+    kinds = {left.type.kind, right.type.kind}
+    if "float4" in kinds and len(kinds & _NUMBERS) == 2:
+        if left.type.kind == "float4":
+            left = coerce(planning, left, FLOAT8, at)
+        else:
+            right = coerce(planning, right, FLOAT8, at)
+    return left, right
 
 
 def resolved_sign(value: Constant) -> Constant:

@@ -125,10 +125,10 @@ def _schemas(facts: SessionFacts, implicit: Expression, at: int) -> Expression:
     return Constant(canonical("{" + quoted + "}", array_of(NAME)), array_of(NAME))
 
 
-def _setting(facts: SessionFacts, arguments: tuple[Expression, ...], at: int) -> Expression:
+def _setting(facts: SessionFacts, arguments: tuple[Expression, ...], at: int) -> Expression | None:
     name = arguments[0]
     if not isinstance(name, Constant) or name.value is None:
-        raise UserError("current_setting of a column not yet supported", "0A000", position=at + 1)
+        return None  # a column: looked up in pg_settings
     settings = {key.lower(): value for key, value in facts.settings}
     settings.setdefault("timezone", facts.time_zone)
     settings.setdefault("server_version", facts.server_version)

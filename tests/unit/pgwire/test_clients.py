@@ -125,15 +125,18 @@ def test_psycopg_pipelines(connection: Connection) -> None:
     assert [cursor.fetchone() for cursor in cursors] == [(number,) for number in range(100)]
 
 
-def test_a_psycopg_pipeline_fails_from_the_error_on(connection: Connection) -> None:
-    with connection.pipeline() as pipeline:
-        first = connection.execute("do X")
+def _fail_in_a_pipeline(connection: Connection) -> None:
+    with connection.pipeline():
+        connection.execute("do Before")
         connection.execute("fail 22012 x")
-        last = connection.execute("do Y")
-        with pytest.raises(psycopg.errors.DivisionByZero):
-            pipeline.sync()
-    assert first.statusmessage == "X"
-    assert last.statusmessage is None
+        connection.execute("do After")
+
+
+def test_a_psycopg_pipeline_fails_from_the_error_on(connection: Connection, running: Running) -> None:
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        _fail_in_a_pipeline(connection)
+    assert "execute do Before" in running.sessions.calls
+    assert "execute do After" not in running.sessions.calls
     assert connection.execute("rows one").fetchone() == (1,)
 
 

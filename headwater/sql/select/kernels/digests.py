@@ -97,12 +97,14 @@ def _keyed(data: bytes, key: bytes, name: str) -> bytes:
 def _utf8(data: bytes, encoding: str) -> str:
     if encoding.lower().replace("-", "").replace("_", "") not in ("utf8", "unicode"):
         raise UserError(f'invalid source encoding name "{encoding}"', "22023")
+    zero = data.find(b"\x00")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        shown = " ".join(f"0x{byte:02x}" for byte in data[error.start : error.end])
-        raise UserError(f'invalid byte sequence for encoding "UTF8": {shown}', "22021") from None
-    if "\x00" in text:
+        if not 0 <= zero < error.start:
+            shown = " ".join(f"0x{byte:02x}" for byte in data[error.start : error.end])
+            raise UserError(f'invalid byte sequence for encoding "UTF8": {shown}', "22021") from None
+    if zero >= 0:
         raise UserError('invalid byte sequence for encoding "UTF8": 0x00', "22021")
     return text
 

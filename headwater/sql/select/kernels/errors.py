@@ -42,6 +42,7 @@ _RANGES: Final[dict[str, str]] = {
     "DOUBLE": "double precision",
 }
 _DIVISION: Final = re.compile(r"division by zero|DIVIDE_BY_ZERO|REMAINDER_BY_ZERO", re.IGNORECASE)
+_LIKE_END: Final = re.compile(r"Like pattern must not end with escape|ESC_AT_THE_END")
 _OVERFLOWS: Final = (
     re.compile(r"Overflow in \w+ of (\w+)"),
     re.compile(r"out of range for the destination type (\w+)"),
@@ -72,6 +73,10 @@ def user_error_of(text: str) -> UserError | None:
     if found is not None:
         sqlstate, message, detail, hint = found.groups()
         return UserError(_unescape(message), sqlstate, _unescape(detail) or None, _unescape(hint) or None)
+    if _LIKE_END.search(text):
+        return UserError("LIKE pattern must not end with escape character", "22025")
+    if "ESC_IN_THE_MIDDLE" in text:
+        return UserError("an escape before an ordinary character in a LIKE pattern not yet supported", "0A000")
     if _DIVISION.search(text):
         return UserError("division by zero", "22012")
     if _FLOAT.search(text):

@@ -87,15 +87,28 @@ class _Reader:
         self.place += 1
         return character
 
-    def translate(self) -> str:
+    def translate(self) -> tuple[str, int | None]:
+        """The rest of this level, and how many characters it matches when that is always the same."""
         parts: list[str] = []
+        widths: list[int | None] = [0]
         while self.place < len(self.text):
             if self.expanded and self._skip_blank():
                 continue
             if self.peek() == ")" and self.depth:
                 break
-            parts.append(self._piece())
-        return "".join(parts)
+            if self.peek() == "|":
+                self.place += 1
+                parts.append("|")
+                widths.append(0)
+                continue
+            text, width = self._piece()
+            parts.append(text)
+            before = widths[-1]
+            widths[-1] = None if before is None or width is None else before + width
+        same = widths[0] if len(set(widths)) == 1 else None
+        # Alternatives of one length cannot compete for the longest match.
+        self.branched |= len(widths) > 1 and same is None
+        return "".join(parts), same
 
     def _skip_blank(self) -> bool:
         if self.peek().isspace():
@@ -107,36 +120,34 @@ class _Reader:
             return True
         return False
 
-    def _piece(self) -> str:
-        if self.peek() == "|":
-            self.place += 1
-            self.branched = True
-            return "|"
-        atom, quantifiable = self._atom()
+    def _piece(self) -> tuple[str, int | None]:
+        atom, quantifiable, width = self._atom()
         quantifier = self._quantifier()
         if not quantifier:
-            return atom
+            return atom, width
         if not quantifiable:
             raise invalid("quantifier operand invalid")
-        self.variable += not re.fullmatch(r"\{(\d+)\}", quantifier)
+        exact = re.fullmatch(r"\{(\d+)\}", quantifier)
+        self.variable += exact is None
         if self._quantifier():
             raise invalid("quantifier operand invalid")
-        return atom + quantifier
+        return atom + quantifier, None if exact is None or width is None else width * int(exact.group(1))
 
-    def _atom(self) -> tuple[str, bool]:
+    def _atom(self) -> tuple[str, bool, int | None]:
+        """A piece without its quantifier, whether it may have one, and its length."""
         character = self.take()
         match character:
             case "(":
                 return self._group()
             case "[":
-                return self._bracket(), True
+                return self._bracket(), True, 1
             case ".":
-                return ("[^\\n]" if self.newlines else "(?s:.)"), True
+                return ("[^\\n]" if self.newlines else "(?s:.)"), True, 1
             case "^":
-                return ("(?m:^)" if self.newlines else r"\A"), False
+                return ("(?m:^)" if self.newlines else r"\A"), False, 0
             case "$":
                 self.anchored_inside |= self.place < len(self.text)
-                return ("(?m:$)" if self.newlines else r"\Z"), False
+                return ("(?m:$)" if self.newlines else r"\Z"), False, 0
             case "\\":
                 return self._escape()
             case "*" | "+" | "?":
@@ -145,9 +156,9 @@ class _Reader:
                 raise invalid("quantifier operand invalid")
             case ")":
                 raise invalid("parentheses () not balanced")
-        return re.escape(character), True
+        return re.escape(character), True, 1
 
-    def _group(self) -> tuple[str, bool]:
+    def _group(self) -> tuple[str, bool, int | None]:
         opening = "("
         quantifiable = True
         if self.peek() == "?":
@@ -162,11 +173,11 @@ class _Reader:
         else:
             self.groups += 1
         self.depth += 1
-        inside = self.translate()
+        inside, width = self.translate()
         self.depth -= 1
         if self.take() != ")":
             raise invalid("parentheses () not balanced")
-        return f"{opening}{inside})", quantifiable
+        return f"{opening}{inside})", quantifiable, width if quantifiable else 0
 
     def _quantifier(self) -> str:
         character = self.peek()
@@ -193,25 +204,25 @@ class _Reader:
             return "?"
         return ""
 
-    def _escape(self) -> tuple[str, bool]:
+    def _escape(self) -> tuple[str, bool, int | None]:
         character = self.take()
         if character == "":
             raise invalid("invalid escape \\ sequence")
         if character in "dswDSW":
             negated = "^" if character.isupper() else ""
             newline = "\\n" if negated and self.newlines else ""
-            return f"[{negated}{_SHORT[character.lower()]}{newline}]", True
+            return f"[{negated}{_SHORT[character.lower()]}{newline}]", True, 1
         if character in _CONSTRAINTS:
             self.anchored_inside = True
-            return _CONSTRAINTS[character], False
+            return _CONSTRAINTS[character], False, 0
         if character in "123456789":
             digits = character
             while self.peek().isdigit() and int(digits + self.peek()) <= self.groups:
                 digits += self.take()
             if int(digits) > self.groups:
                 raise invalid("invalid backreference number")
-            return f"(?:\\{digits})", True
-        return re.escape(self._escaped_character(character)), True
+            return f"(?:\\{digits})", True, None
+        return re.escape(self._escaped_character(character)), True, 1
 
     def _escaped_character(self, character: str) -> str:
         if character in _CHARACTERS:
@@ -289,14 +300,17 @@ class _Reader:
 @lru_cache(maxsize=512)
 def compiled(pattern: str, flags: str = "") -> Pattern:
     """A pattern with its flags, translated."""
+    embedded = re.match(r"\(\?([a-z]+)\)", pattern)
+    if embedded is not None:
+        pattern, flags = pattern[embedded.end() :], flags + embedded.group(1)
     options = _options(flags)
     if options["quote"]:
         mode = re.IGNORECASE if options["fold"] else re.NOFLAG
         return Pattern(re.compile(re.escape(pattern), mode | re.ASCII), None, False)
-    if pattern.startswith("***") or pattern.startswith("(?") and re.match(r"\(\?[a-z]+\)", pattern):
-        raise not_supported("options inside regular expressions", hint="Give flags as an argument.")
+    if pattern.startswith("***"):
+        raise not_supported("directors in regular expressions")
     reader = _Reader(pattern, options["newlines"], options["expanded"])
-    text = reader.translate()
+    text, _ = reader.translate()
     if reader.place < len(pattern):
         raise invalid("parentheses () not balanced")
     try:

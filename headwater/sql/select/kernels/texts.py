@@ -65,6 +65,8 @@ def _right(text: str, count: int) -> str:
 def _overlay(text: str, new: str, start: int, count: int) -> str:
     if start <= 0:
         raise _wrong("negative substring length not allowed", "22011")
+    if start + count >= 2**31:
+        raise _wrong("integer out of range", "22003")
     return text[: start - 1] + new + text[max(start - 1 + count, 0) :]
 
 
@@ -132,8 +134,10 @@ def _character(code: int) -> str:
     if code == 0:
         raise _wrong("null character not permitted", "54000")
     if code < 0:
-        raise _wrong("character number must be positive", "54000")
-    if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+        raise _wrong("character number must be positive")
+    if 0xD800 <= code <= 0xDFFF:
+        raise _wrong(f"requested character not valid for encoding: {code}", "54000")
+    if code > 0x10FFFF:
         raise _wrong(f"requested character too large for encoding: {code}", "54000")
     return chr(code)
 
