@@ -64,7 +64,9 @@ async def _serve(options: ServerOptions) -> None:
     await internal.start()
     coordinator.start()
     controller.start()
-    readiness = build_app(lambda: (controller.connected, "" if controller.connected else "the cluster is starting"))
+    readiness = build_app(
+        lambda: (controller.connected, "" if controller.connected else "the cluster is starting")
+    )
     web = asyncio.create_task(serve(readiness, options.http_address, stop))
     sys.stdout.write(
         f"headwater ready {__version__}: psql postgres://materialize@{options.sql_address.host}:{sql.port}"

@@ -225,7 +225,10 @@ class Ingestion:
             return
         failpoint("ingestion.before_join")
         self._world.ledger.join(
-            [(e.table_id, e.discipline, e.relation, str(dict(e.options).get("batch", e.table_id))) for e in new],
+            [
+                (e.table_id, e.discipline, e.relation, str(dict(e.options).get("batch", e.table_id)))
+                for e in new
+            ],
             self.source_id,
             self._writer.ts,
             self._writer.frontier,

@@ -48,8 +48,12 @@ class Jobs:
 
 def root_cause(error: Py4JJavaError) -> str:
     """One line that says what went wrong, without Java class names."""
-    lines = [line.strip() for line in str(error.java_exception.getMessage() or "").splitlines() if line.strip()]
-    python = [line for line in lines if ": " in line and not line.startswith(("at ", "File ", "org.", "java."))]
+    lines = [
+        line.strip() for line in str(error.java_exception.getMessage() or "").splitlines() if line.strip()
+    ]
+    python = [
+        line for line in lines if ": " in line and not line.startswith(("at ", "File ", "org.", "java."))
+    ]
     text = (python or lines or ["no message"])[-1]
     return text.rsplit("Exception: ", 1)[-1][:500]
 

@@ -174,7 +174,9 @@ class Reader:
         if tail:
             self._files_view(tail_name, plan.relation, True, tail)
             views.append(tail_name)
-        self._spark.sql(combine_sql(plan, state_name, tail_name if tail else None)).createOrReplaceTempView(name)
+        self._spark.sql(combine_sql(plan, state_name, tail_name if tail else None)).createOrReplaceTempView(
+            name
+        )
         views.append(name)
 
     def _files_view(self, name: str, relation: Relation, hidden: bool, paths: list[str]) -> None:
@@ -188,9 +190,7 @@ class Reader:
     def _send(self, peek: Peek, table: pa.Table) -> None:
         relation = Relation.from_json(peek.columns)
         schema = state_schema(relation)
-        columns = [
-            column.cast(field.type) for column, field in zip(table.columns, schema, strict=True)
-        ]
+        columns = [column.cast(field.type) for column, field in zip(table.columns, schema, strict=True)]
         result = pa.Table.from_arrays(columns, schema=schema)
         for batch in result.to_batches(max_chunksize=RESULT_BATCH_ROWS * 8):
             sink = pa.BufferOutputStream()

@@ -259,4 +259,6 @@ def _accept(sock: socket.socket, cluster: Cluster) -> None:
             accepted, _ = sock.accept()
         except OSError:
             return
-        threading.Thread(target=cluster.serve, args=(Connection(accepted),), name="serve", daemon=True).start()
+        threading.Thread(
+            target=cluster.serve, args=(Connection(accepted),), name="serve", daemon=True
+        ).start()

@@ -111,7 +111,9 @@ class FoldTask:
         )
         order = f" ORDER BY {', '.join(map(quote, relation.key_names()))}" if relation.keys else ""
         path = state_file(self.plan.collection_id, self.plan.as_of, self.bucket, unique_name()[:8])
-        return _write_query(data_dir, f"SELECT * FROM {rows}{where}{order}", path, relation, self.memory_bytes)
+        return _write_query(
+            data_dir, f"SELECT * FROM {rows}{where}{order}", path, relation, self.memory_bytes
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from headwater.coordinator.tables import TableWrites
 from headwater.coordinator.timestamps import Hold, Holds, Oracle
 from headwater.coordinator.variables import VARIABLES
 from headwater.core.clock import Clock
-from headwater.core.errors import UserError
+from headwater.core.errors import HeadwaterError, UserError
 from headwater.core.limits import COMPACTION_CHECK_S, CONNECTIONS_MAX, SWEEP_INTERVAL_S
 from headwater.core.names import SessionFacts
 from headwater.core.protocol import RunIngestion
@@ -110,7 +110,10 @@ class Coordinator:
     async def stop(self) -> None:
         for task in self._tasks:
             task.cancel()
-        self._save()
+        try:
+            self._save()
+        except HeadwaterError as error:
+            log.error("the last statistics are lost", error=str(error))
         await self.controller.stop()
         self.engine.close()
 
@@ -125,16 +128,21 @@ class Coordinator:
         saved = self.oracle.floor
         while True:
             await asyncio.sleep(COMPACTION_CHECK_S)
-            self._drop_released()
-            self._compact()
-            now_s = self.clock.monotonic_s()
-            if now_s - since_s > SWEEP_INTERVAL_S:
-                since_s = now_s
-                self._compact_bindings()
-                await asyncio.to_thread(self._save)
-            elif self.oracle.floor != saved:
-                saved = self.oracle.floor
-                await asyncio.to_thread(self.catalog.put_setting, _FLOOR_SETTING, str(saved))
+            try:
+                self._drop_released()
+                self._compact()
+                now_s = self.clock.monotonic_s()
+                if now_s - since_s > SWEEP_INTERVAL_S:
+                    since_s = now_s
+                    self._compact_bindings()
+                    await asyncio.to_thread(self._save)
+                elif self.oracle.floor != saved:
+                    floor = self.oracle.floor
+                    await asyncio.to_thread(self.catalog.put_setting, _FLOOR_SETTING, str(floor))
+                    saved = floor
+            except HeadwaterError as error:
+                # A full disk is no reason to stop: the next turn tries again.
+                log.warning("housekeeping failed", error=str(error))
 
     # Convergence
 
@@ -154,7 +162,9 @@ class Coordinator:
 
     def _drop_released(self) -> None:
         """Drops wait for those who still read: files live as long as somebody may need them."""
-        ready = [id_ for id_ in self._pending_drops if not self.holds.held(id_)]
+        ready = [
+            id_ for id_ in self._pending_drops if not self.holds.held(id_) and not self.tables.writing(id_)
+        ]
         if ready:
             self._pending_drops.difference_update(ready)
             for id_ in ready:
@@ -163,14 +173,16 @@ class Coordinator:
 
     def _compact(self) -> None:
         allowed: dict[str, int] = {}
-        for id_, as_of in list(self.controller.superseded.items()):
+        for id_, states in list(self.controller.superseded.items()):
             item = self.catalog.state.items.get(id_)
-            if item is None:
+            if item is None or not states:
                 self.controller.superseded.pop(id_, None)
                 continue
             since = self.holds.raise_since(id_, self._retained(item))
-            if since >= as_of and not self.holds.uses_before(id_, as_of):
-                allowed[id_] = as_of  # not `since`: a fold may have made a later state that nobody knows of
+            # Not `since` itself: a fold may have made a later state that nobody knows of yet.
+            passed = [s for s in states if s <= since and not self.holds.uses_before(id_, s)]
+            if passed:
+                allowed[id_] = max(passed)
         self.controller.allow_compaction(allowed)
 
     def _compact_bindings(self) -> None:

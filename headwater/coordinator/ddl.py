@@ -22,7 +22,6 @@ from headwater.core.change import HIDDEN_COLUMNS
 from headwater.core.errors import UserError
 from headwater.core.names import SessionFacts
 
-
 RESERVED_COLUMNS = frozenset((*HIDDEN_COLUMNS, "_diff"))
 
 

@@ -139,7 +139,7 @@ def translate(error: duckdb.Error) -> UserError:
         return UserError(
             f"could not read a data file: {text.splitlines()[0].removeprefix('IO Error: ')}",
             "58030",
-            hint="Restore the file from a backup of the data directory, or drop the table and create it again.",
+            hint="Restore the file from a backup, or drop the table and create it again.",
         )
     if isinstance(error, duckdb.OutOfMemoryException):
         return UserError(

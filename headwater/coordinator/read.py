@@ -12,6 +12,7 @@ to DuckDB as Arrow tables.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -25,7 +26,7 @@ from headwater.coordinator.timestamps import Choice, Hold, Isolation, choose
 from headwater.core.change import ReadPlan
 from headwater.core.clock import unique_name
 from headwater.core.errors import UserError
-from headwater.core.limits import SMALL_READ_BYTES_MAX
+from headwater.core.limits import COMPACTION_CHECK_S, SMALL_READ_BYTES_MAX
 from headwater.core.protocol import Peek
 from headwater.core.relation import Relation
 from headwater.core.time import TIMESTAMP_END
@@ -178,6 +179,8 @@ class Reads:
             if query.uses_mz_now and not self._moving(inputs):
                 ts = max(ts, self._world.clock.now_ms())
         plain = any(table.source_id is None for table in inputs.tables)
+        if plain:
+            await self._wait_until(ts)
         if plain or (isolation == "strict serializable" and as_of is None):
             # Before anything is awaited: no write may take a timestamp at or before this one.
             self._world.oracle.show(ts)
@@ -207,7 +210,7 @@ class Reads:
                 raise UserError(
                     "Transactions can only reference objects in the same timedomain",
                     "25000",
-                    detail=f'"{name}" cannot be read at the transaction\'s timestamp {ts}, only from {since} on.',
+                    detail=f'"{name}" can be read from {since} on; the transaction reads at {ts}.',
                     hint="Read it in the transaction's first statement too, or begin a new transaction.",
                 )
             raise UserError(
@@ -227,6 +230,11 @@ class Reads:
             await self._world.controller.wait_for(passed)
         for item in moving:
             self._check_exists(item)
+
+    async def _wait_until(self, ts: int) -> None:
+        """Plain tables follow the clock: a timestamp ahead of it is not over yet."""
+        while (ahead_ms := ts - max(self._world.clock.now_ms(), self._world.oracle.floor)) > 0:
+            await asyncio.sleep(min(ahead_ms / 1000, COMPACTION_CHECK_S))
 
     def _check_errors(self, table: Item, ts: int) -> None:
         for error_ts, position, message in self._world.ledger.errors(table.id):
@@ -337,7 +345,5 @@ class Reads:
         binding = self._world.ledger.binding_at(source.id, ts)
         rows = source_type.progress_rows(binding[1]) if binding is not None else []
         schema = state_schema(Relation(source_type.progress_columns))
-        arrays = [
-            pa.array([row[i] for row in rows], type=column.type) for i, column in enumerate(schema)
-        ]
+        arrays = [pa.array([row[i] for row in rows], type=column.type) for i, column in enumerate(schema)]
         return pa.Table.from_arrays(arrays, schema=schema)

@@ -42,7 +42,9 @@ def rewritten(items: Iterable[Item], mapping: Mapping) -> list[updates.Update]:
             case CreateSource() | CreateTable():
                 new = replace(statement, name=_name(statement.name, mapping))
             case _:
-                raise InvariantViolation(f"{item.id} has a statement that is not known: {item.create_sql[:80]}")
+                raise InvariantViolation(
+                    f"{item.id} has a statement that is not known: {item.create_sql[:80]}"
+                )
         text = new.render()
         if text != item.create_sql:
             changes.append(updates.UpdateItem(item.id, create_sql=text, definition=definition))

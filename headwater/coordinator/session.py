@@ -17,16 +17,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from headwater.catalog.builtin.facts import SystemFacts
 from headwater.catalog.snapshot import SessionNames
 from headwater.catalog.state import CatalogState
-from headwater.coordinator import api, system
+from headwater.coordinator import api, dispatch, system
 from headwater.coordinator.api import Notice, ParsedStatement, Prepared, Result, TransactionStatus
 from headwater.coordinator.ddl import DdlScope, StagedDdl
-from headwater.coordinator.sequence import dispatch
 from headwater.coordinator.sequence.cursors import OpenCursor
 from headwater.coordinator.timestamps import Isolation
 from headwater.coordinator.transaction import Class, Transaction
 from headwater.coordinator.variables import Settings, duration_s
 from headwater.core.clock import secret_number, unique_name
-from headwater.core.errors import UserError
+from headwater.core.errors import TransientError, UserError
 from headwater.core.names import SessionFacts
 from headwater.core.types import SqlType
 from headwater.sql.parse import parse_statements
@@ -90,7 +89,7 @@ class SqlSession:
             return Prepared(parsed, (), None)
         self._check_usable(parsed.statement)
         with self._failing(parsed.offset):
-            return dispatch.describe(self, parsed, parameter_types)
+            return self.describe(parsed, parameter_types)
 
     async def execute(self, prepared: Prepared, arguments: tuple[str | None, ...] = ()) -> Result:
         statement = prepared.parsed.statement
@@ -99,10 +98,18 @@ class SqlSession:
         self.query_started_at_ms = self.world.clock.now_ms()
         self._cancelled = None
         with self._failing(prepared.parsed.offset):
-            result = await self.cancellable(dispatch.run(self, prepared, arguments))
+            result = await self.cancellable(self.run(prepared, arguments))
         if result.batches is not None:
             result.batches = self._watched(result.batches)
         return result
+
+    def describe(self, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]) -> Prepared:
+        """What a statement takes and returns; also for a statement inside another (COPY, DECLARE)."""
+        return dispatch.describe(self, parsed, parameter_types)
+
+    async def run(self, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+        """Carry it out within whatever runs already."""
+        return await dispatch.run(self, prepared, arguments)
 
     def begin_implicit(self) -> None:
         if self.transaction is None:
@@ -286,6 +293,8 @@ class _Failing:
         if error is not None and transaction is not None and transaction.explicit:
             transaction.failed = True
             transaction.release()
+        if isinstance(error, TransientError):
+            raise UserError(str(error), "58030", hint=error.hint) from error
 
 
 _: type[api.Session] = SqlSession

@@ -24,10 +24,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+import structlog
 
 from headwater.coordinator.read import Inputs, PreparedRead
 from headwater.core.change import DELETE, INSERT, OP, POSITION, SEQUENCE, FileEntry
-from headwater.core.errors import UserError
+from headwater.core.errors import InvariantViolation, TransientError, UserError
 from headwater.core.limits import SUBSCRIBE_QUEUE_BATCHES_MAX
 from headwater.core.relation import Relation
 from headwater.core.time import TIMESTAMP_END
@@ -37,6 +38,8 @@ from headwater.sql.select.plan import Query
 
 if TYPE_CHECKING:
     from headwater.coordinator.coordinator import Coordinator
+
+log = structlog.get_logger("subscribe")
 
 DIFF: Final = "_diff"
 
@@ -96,6 +99,7 @@ class Hub:
         self._plain = any(table.source_id is None for table in inputs.tables)
         self._hold = world.holds.acquire(inputs.ids(), ts)
         self._last: pa.Table | None = None  # a query's result at `reached`
+        self.ended = False  # nothing more will be said; who comes now needs another hub
         self.subscribers: set[Subscriber] = set()
         self._task: asyncio.Task[None] | None = None
 
@@ -137,7 +141,8 @@ class Hub:
                 if self._plain and upper != TIMESTAMP_END:
                     self._world.oracle.show(until)
                     await self._world.tables.settled(until)
-                async for changes in self.between(self.reached, until):
+                async for changes in self.between(self.reached, until, own=True):
+                    self.reached = changes.ts  # who joins now has missed this one
                     self._publish(changes)
                 self.reached = min(until, TIMESTAMP_END - 1)
                 self._hold.downgrade(self.reached)
@@ -146,13 +151,25 @@ class Hub:
                     return
         except UserError as error:
             self._publish(error)
+        except TransientError as error:
+            self._publish(UserError(str(error), "58030", hint=error.hint))
+        except InvariantViolation as error:
+            log.error("invariant violated", relation=sorted(self._inputs.ids()), what=str(error))
+            self._publish(UserError(f"internal: {error}", "XX000"))
+        finally:
+            self.ended = True
 
     def _publish(self, event: Event) -> None:
         for subscriber in self.subscribers:
             subscriber.offer(event)
 
-    async def between(self, after: int, until: int) -> AsyncIterator[Changes]:
-        """The changes of every timestamp in (after, until], oldest first, consolidated."""
+    async def between(self, after: int, until: int, own: bool = False) -> AsyncIterator[Changes]:
+        """The changes of every timestamp in (after, until], oldest first, consolidated.
+
+        `own`: for the hub itself, which remembers a query's last result; who catches up has
+        another last result.
+        """
+        last = self._last if own else None
         stamps = self._stamps(after, until)
         single = self._single_table()
         previous = after
@@ -160,7 +177,9 @@ class Hub:
             if single is not None:
                 rows = await self._table_changes(single, stamps[ts], previous)
             else:
-                rows = await self._query_changes(previous, ts)
+                rows, last = await self._query_changes(previous, ts, last)
+                if own:
+                    self._last = last
             previous = ts
             if rows.num_rows:
                 yield Changes(ts, rows)
@@ -187,8 +206,8 @@ class Hub:
 
     async def _table_changes(self, table_id: str, files: list[FileEntry], before: int) -> pa.Table:
         ledger, data_dir = self._world.ledger, self._world.data_dir
-        hold = self._world.holds.acquire([table_id], before)
         plan = ledger.read_plan(table_id, before)
+        hold = self._world.holds.acquire([table_id], before)
         hold.uses(table_id, plan.state_as_of)
         columns = [quote(name) for name in plan.relation.column_names()]
         listed = ", ".join(columns)
@@ -214,9 +233,10 @@ class Hub:
         finally:
             hold.release()
 
-    async def _query_changes(self, before: int, ts: int) -> pa.Table:
-        if self._last is None:
-            self._last = await self.result_at(before)
+    async def _query_changes(self, before: int, ts: int, last: pa.Table | None) -> tuple[pa.Table, pa.Table]:
+        """What changed from one timestamp to the next, and the result at the next."""
+        if last is None:
+            last = await self.result_at(before)
         current = await self.result_at(ts)
         schema = diff_schema(self.query)
         listed = ", ".join(quote(f"c{i}") for i in range(len(schema) - 1))
@@ -225,19 +245,20 @@ class Hub:
             f"SELECT {listed}, sum(d)::BIGINT AS {DIFF} FROM (SELECT {listed}, 1 AS d FROM hw_now"
             f" UNION ALL SELECT {listed}, -1 FROM hw_before) GROUP BY {listed} HAVING sum(d) <> 0"
         )
-        tables = {"hw_now": current.rename_columns(names), "hw_before": self._last.rename_columns(names)}
-        rows = await self._world.engine.table(sql, schema, tables)
-        self._last = current
-        return rows
+        tables = {"hw_now": current.rename_columns(names), "hw_before": last.rename_columns(names)}
+        return await self._world.engine.table(sql, schema, tables), current
 
     async def result_at(self, ts: int) -> pa.Table:
         """The query's rows at a timestamp that the hub holds."""
         hold = self._world.holds.acquire(self._inputs.ids(), ts)
-        plans = {table.id: self._world.ledger.read_plan(table.id, ts) for table in self._inputs.tables}
-        for id_, plan in plans.items():
-            hold.uses(id_, plan.state_as_of)
-        read = PreparedRead(self.query, self._inputs, ts, hold, self._world.system_facts, plans)
-        batches = [batch async for batch in self._world.reads.run(read, "auto")]
+        try:
+            plans = {table.id: self._world.ledger.read_plan(table.id, ts) for table in self._inputs.tables}
+            for id_, plan in plans.items():
+                hold.uses(id_, plan.state_as_of)
+            read = PreparedRead(self.query, self._inputs, ts, hold, self._world.system_facts, plans)
+            batches = [batch async for batch in self._world.reads.run(read, "auto")]
+        finally:
+            hold.release()
         return pa.Table.from_batches(batches, state_schema(Relation(self.query.columns())))
 
 
@@ -252,7 +273,7 @@ class Hubs:
         """A subscriber for changes after `after`, at a hub that may already be beyond it."""
         key = (query.root, tuple(sorted(inputs.ids())))
         hub = self._hubs.get(key)
-        if hub is None:
+        if hub is None or hub.ended:
             hub = Hub(self._world, query, inputs, after)
             self._hubs[key] = hub
             hub.start()

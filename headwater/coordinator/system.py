@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from headwater.catalog.builtin import facts as f
 from headwater.catalog.state import replica_ids
+from headwater.coordinator.functions import function_rows, operator_rows
 from headwater.core.protocol import Status
 from headwater.core.time import TIMESTAMP_END
+from headwater.core.types import FACTS
 
 if TYPE_CHECKING:
     from headwater.coordinator.coordinator import Coordinator
@@ -34,6 +36,13 @@ def facts(world: Coordinator, session: SqlSession | None = None) -> f.SystemFact
         sessions=lambda: _sessions(world),
         subscriptions=lambda: _subscriptions(world),
         settings=lambda: [] if session is None else _settings(session),
+        functions=function_rows,
+        operators=operator_rows,
+        replica_statuses=lambda: _replica_statuses(world),
+        replica_status_history=lambda: _replica_statuses(world),
+        storage_usage=lambda: _storage_usage(world),
+        prepared_statements=lambda: [] if session is None else _prepared(session),
+        cursors=lambda: [] if session is None else _cursors(session),
     )
 
 
@@ -121,7 +130,9 @@ def _hydration(world: Coordinator) -> Sequence[f.HydrationStatus]:
 def _lags(world: Coordinator) -> Sequence[f.LagEvent]:
     now_ms = world.clock.now_ms()
     return [
-        f.LagEvent(id_, None if not upper else max(0, now_ms - upper) if upper != TIMESTAMP_END else 0, now_ms)
+        f.LagEvent(
+            id_, None if not upper else max(0, now_ms - upper) if upper != TIMESTAMP_END else 0, now_ms
+        )
         for id_, _, upper in _readable(world)
     ]
 
@@ -164,3 +175,40 @@ def _settings(session: SqlSession) -> Sequence[f.Setting]:
         f.Setting(v.name, value, v.description, v.kind, None, v.default, v.changeable)
         for v, value in session.settings.all()
     ]
+
+
+def _replica_statuses(world: Coordinator) -> Sequence[f.ReplicaStatus]:
+    """All clusters are pools of one process, so what is true of it is true of them."""
+    online = world.controller.connected
+    status, reason = ("online", None) if online else ("offline", "the process is starting")
+    now_ms = world.clock.now_ms()
+    clusters = world.catalog.state.clusters.values()
+    return [f.ReplicaStatus(id_, status, reason, now_ms) for c in clusters for id_ in replica_ids(c)]
+
+
+def _storage_usage(world: Coordinator) -> Sequence[f.StorageUsage]:
+    now_ms = world.clock.now_ms()
+    rows = []
+    for item in world.catalog.state.items.values():
+        if item.kind == "table" and world.ledger.collection(item.id) is not None and world.reads.upper(item):
+            plan = world.ledger.read_plan(item.id, TIMESTAMP_END - 1)
+            rows.append(f.StorageUsage(item.id, plan.bytes(), now_ms))
+    return rows
+
+
+def _prepared(session: SqlSession) -> Sequence[f.PreparedRow]:
+    return [
+        f.PreparedRow(
+            name,
+            prepared.parsed.text,
+            getattr(prepared.plan, "made_at_ms", session.connected_at_ms),
+            tuple(FACTS[type_.kind].oid for type_ in prepared.parameters),
+            prepared.parsed.offset > 0,  # inside of a PREPARE
+        )
+        for name, prepared in session.statements.items()
+        if name
+    ]
+
+
+def _cursors(session: SqlSession) -> Sequence[f.CursorRow]:
+    return [f.CursorRow(c.name, c.text, c.created_at_ms) for c in session.cursors.values()]

@@ -20,6 +20,7 @@ from headwater.core.change import DELETE, INSERT, OP, POSITION, SEQUENCE, FileEn
 from headwater.core.clock import unique_name
 from headwater.core.errors import TransientError, UserError
 from headwater.core.relation import Relation
+from headwater.core.time import TIMESTAMP_END
 from headwater.formats.arrow import change_schema
 from headwater.observe.failpoints import failpoint
 from headwater.persist.files import write_file
@@ -36,7 +37,9 @@ class TableWrites:
         self._oracle = oracle
         self._writer: WriterState = ledger.open_writer(TABLES, None)
         self.turn = asyncio.Lock()
+        self._doubtful = False  # whether the last append failed and may be durable all the same
         self._in_flight_ts: int | None = None
+        self._in_flight: frozenset[str] = frozenset()
         self._settled = asyncio.Condition()
 
     @property
@@ -54,19 +57,30 @@ class TableWrites:
 
     async def append(self, changes: Mapping[str, tuple[Relation, pa.Table]]) -> int:
         """Make changes of one or more tables durable at one timestamp; the caller has the turn."""
+        await self.settled(TIMESTAMP_END)  # a write whose client has gone may still be under way
         ts = max(self._oracle.next_write(), self._writer.ts + 1)
-        self._in_flight_ts = ts
+        self._in_flight_ts, self._in_flight = ts, frozenset(changes)
+        # A thread cannot be stopped: whoever cancels the statement, its write comes to an end.
+        return await asyncio.shield(asyncio.ensure_future(self._commit(ts, changes)))
+
+    async def _commit(self, ts: int, changes: Mapping[str, tuple[Relation, pa.Table]]) -> int:
         try:
-            self._writer = await asyncio.shield(asyncio.to_thread(self._write, ts, changes))
+            self._writer = await asyncio.to_thread(self._write, ts, changes)
+            self._doubtful = False
+            self._oracle.show(self._writer.ts)
         except TransientError as error:
+            self._doubtful = True
             raise UserError(str(error), "58030", hint=error.hint) from error
         finally:
-            self._in_flight_ts = None
+            self._in_flight_ts, self._in_flight = None, frozenset()
             async with self._settled:
                 self._settled.notify_all()
-        self._oracle.show(ts)
         failpoint("tables.after_append")
         return ts
+
+    def writing(self, collection_id: str) -> bool:
+        """Whether a write of this table is under way."""
+        return collection_id in self._in_flight
 
     async def settled(self, ts: int) -> None:
         """Until no write at or before `ts` is under way: a read there is then complete."""
@@ -74,6 +88,10 @@ class TableWrites:
             await self._settled.wait_for(lambda: self._in_flight_ts is None or self._in_flight_ts > ts)
 
     def _write(self, ts: int, changes: Mapping[str, tuple[Relation, pa.Table]]) -> WriterState:
+        writer = self._writer
+        if self._doubtful:
+            writer = self._ledger.open_writer(TABLES, None)
+            ts = max(ts, writer.ts + 1)
         files: dict[str, list[FileEntry]] = {}
         for collection_id, (relation, table) in changes.items():
             schema = change_schema(relation)
@@ -82,7 +100,7 @@ class TableWrites:
             entry = write_file(self._data_dir, path, iter(stamped.to_batches()), schema)
             files[collection_id] = [entry]
         failpoint("tables.before_append")
-        return self._ledger.append(TABLES, self._writer, ts, None, files)
+        return self._ledger.append(TABLES, writer, ts, None, files)
 
 
 def _stamp(table: pa.Table, ts: int) -> pa.Table:

@@ -59,7 +59,9 @@ class Transaction:
 def _refusal(current: Class, wanted: Class) -> UserError:
     if current == "single" or wanted == "single":
         return UserError(
-            "this transaction can only execute a single statement", "25000", hint="COMMIT, then run it by itself."
+            "this transaction can only execute a single statement",
+            "25000",
+            hint="COMMIT, then run it by itself.",
         )
     if current == "ddl" or wanted == "ddl":
         return UserError(

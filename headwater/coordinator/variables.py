@@ -108,22 +108,47 @@ _VARIABLES: Final = (
     Variable("database", "materialize", "Current database", reported="database"),
     Variable("datestyle", "ISO, MDY", "How dates are shown", _style, reported="DateStyle"),
     Variable("extra_float_digits", "3", "Accepted for clients that set it", _integer, "integer"),
-    Variable("integer_datetimes", "on", "Timestamps are integers", _boolean, "bool", "integer_datetimes", False),
-    Variable("intervalstyle", "postgres", "How intervals are shown", _one_of("postgres"), reported="IntervalStyle"),
-    Variable("is_superuser", "off", "Whether the user may do everything", _boolean, "bool", "is_superuser", False),
+    Variable(
+        "integer_datetimes", "on", "Timestamps are integers", _boolean, "bool", "integer_datetimes", False
+    ),
+    Variable(
+        "intervalstyle", "postgres", "How intervals are shown", _one_of("postgres"), reported="IntervalStyle"
+    ),
+    Variable(
+        "is_superuser", "off", "Whether the user may do everything", _boolean, "bool", "is_superuser", False
+    ),
     Variable("mz_version", MZ_VERSION, "The version of the dialect", reported="mz_version", changeable=False),
-    Variable("read_engine", "auto", "Engine of reads: auto, spark or duckdb", _one_of("auto", "spark", "duckdb")),
+    Variable(
+        "read_engine", "auto", "Engine of reads: auto, spark or duckdb", _one_of("auto", "spark", "duckdb")
+    ),
     Variable("search_path", "public", "Schemas that names are looked up in", reported="search_path"),
-    Variable("server_version", SERVER_VERSION, "Version of PostgreSQL that is spoken", str, "string", "server_version", False),
+    Variable(
+        "server_version",
+        SERVER_VERSION,
+        "Version of PostgreSQL that is spoken",
+        str,
+        "string",
+        "server_version",
+        False,
+    ),
     Variable("server_version_num", "150000", "The same as a number", _integer, "integer", None, False),
-    Variable("standard_conforming_strings", "on", "Backslashes are ordinary", _one_of("on"), "bool", "standard_conforming_strings"),
+    Variable(
+        "standard_conforming_strings",
+        "on",
+        "Backslashes are ordinary",
+        _one_of("on"),
+        "bool",
+        "standard_conforming_strings",
+    ),
     Variable("statement_timeout", "0 s", "Longest time of a statement, 0 is none", _duration),
     Variable("timezone", "UTC", "Time zone of values", _utc, reported="TimeZone"),
     Variable("transaction_isolation", "strict serializable", "Isolation of reads", _isolation),
     Variable("transaction_read_only", "off", "Whether writes are refused", _boolean, "bool"),
     Variable("default_transaction_isolation", "strict serializable", "Isolation of reads", _isolation),
     Variable("default_transaction_read_only", "off", "Whether writes are refused", _boolean, "bool"),
-    Variable("auto_route_catalog_queries", "on", "System queries run in process in any case", _boolean, "bool"),
+    Variable(
+        "auto_route_catalog_queries", "on", "System queries run in process in any case", _boolean, "bool"
+    ),
     Variable("welcome_message", "on", "Whether the server greets", _boolean, "bool"),
     Variable("current_object_missing_warnings", "on", "Notices about missing names in SET", _boolean, "bool"),
     Variable("emit_timestamp_notice", "off", "A notice with each read's timestamp", _boolean, "bool"),
@@ -132,8 +157,17 @@ _VARIABLES: Final = (
     Variable("max_query_result_size", "1GB", "Largest result"),
     Variable("standby_mode", "off", "Accepted for clients that ask", _boolean, "bool", None, False),
     Variable("in_hot_standby", "off", "Never", _boolean, "bool", "in_hot_standby", False),
-    Variable("enable_create_table_from_source", "on", "CREATE TABLE ... FROM SOURCE", _boolean, "bool", system=True),
-    Variable("force_source_table_syntax", "on", "Clauses of the older form are refused", _boolean, "bool", system=True),
+    Variable(
+        "enable_create_table_from_source", "on", "CREATE TABLE ... FROM SOURCE", _boolean, "bool", system=True
+    ),
+    Variable(
+        "force_source_table_syntax",
+        "on",
+        "Clauses of the older form are refused",
+        _boolean,
+        "bool",
+        system=True,
+    ),
     Variable("enable_load_generator_counter", "on", "COUNTER", _boolean, "bool", system=True),
     Variable("enable_load_generator_clock", "on", "CLOCK", _boolean, "bool", system=True),
     Variable("enable_load_generator_datums", "on", "DATUMS", _boolean, "bool", system=True),
@@ -151,7 +185,9 @@ def find(name: str) -> Variable:
     variable = VARIABLES.get(_ALIASES.get(lowered, lowered))
     if variable is None:
         raise UserError(
-            f'unrecognized configuration parameter "{lowered}"', "42704", hint="SHOW ALL lists the parameters."
+            f'unrecognized configuration parameter "{lowered}"',
+            "42704",
+            hint="SHOW ALL lists the parameters.",
         )
     return variable
 

@@ -152,7 +152,8 @@ class Ledger:
                     failpoint("ledger.before_commit")
                     self._db.execute("COMMIT")
                 except BaseException:
-                    self._db.execute("ROLLBACK")
+                    if self._db.in_transaction:  # SQLite ends it by itself when the disk is full
+                        self._db.execute("ROLLBACK")
                     raise
             except sqlite3.DatabaseError as error:
                 raise TransientError(
@@ -166,7 +167,9 @@ class Ledger:
             try:
                 return self._db.execute(sql, arguments).fetchall()
             except sqlite3.DatabaseError as error:
-                raise TransientError(f'could not read the metadata database "{self.path}": {error}') from error
+                raise TransientError(
+                    f'could not read the metadata database "{self.path}": {error}'
+                ) from error
 
     # Writers
 
@@ -205,7 +208,8 @@ class Ledger:
             ).rowcount
             if moved != 1:
                 raise LedgerConflict(
-                    f"another process writes {writer_id}: epoch {expected.epoch} at {expected.ts} is not current"
+                    f"another process writes {writer_id}: epoch {expected.epoch} at {expected.ts}"
+                    " is not current"
                 )
             if writer_id != TABLES:
                 db.execute("INSERT INTO ledger_binding VALUES (?, ?, ?)", (writer_id, ts, text))
@@ -232,7 +236,8 @@ class Ledger:
     def binding_at(self, writer_id: str, ts: int) -> tuple[int, Any] | None:
         """The newest binding at or before `ts`, as (ts, frontier)."""
         rows = self._rows(
-            "SELECT ts, frontier FROM ledger_binding WHERE writer_id = ? AND ts <= ? ORDER BY ts DESC LIMIT 1",
+            "SELECT ts, frontier FROM ledger_binding"
+            " WHERE writer_id = ? AND ts <= ? ORDER BY ts DESC LIMIT 1",
             writer_id,
             ts,
         )
@@ -336,7 +341,8 @@ class Ledger:
                     (delta_version, collection_id),
                 )
                 db.execute(
-                    "INSERT INTO ledger_state_file SELECT c.collection_id, t.joined_ts, c.path, c.rows, c.bytes"
+                    "INSERT INTO ledger_state_file"
+                    " SELECT c.collection_id, t.joined_ts, c.path, c.rows, c.bytes"
                     " FROM ledger_chunk c JOIN ledger_collection t USING (collection_id)"
                     " WHERE c.collection_id = ? AND c.rows > 0",
                     (collection_id,),
@@ -406,7 +412,8 @@ class Ledger:
 
     def _state_files(self, collection_id: str, as_of: int) -> list[FileEntry]:
         rows = self._rows(
-            "SELECT path, rows, bytes FROM ledger_state_file WHERE collection_id = ? AND as_of = ? ORDER BY path",
+            "SELECT path, rows, bytes FROM ledger_state_file"
+            " WHERE collection_id = ? AND as_of = ? ORDER BY path",
             collection_id,
             as_of,
         )
@@ -436,9 +443,10 @@ class Ledger:
         return [TailSize(*row) for row in rows]
 
     def superseded(self) -> list[tuple[str, int]]:
-        """(collection, as_of of its newest state) for each that has more than one state."""
+        """(collection, as_of) of every state that follows an older one."""
         return self._rows(
-            "SELECT collection_id, max(as_of) FROM ledger_state GROUP BY collection_id HAVING count(*) > 1"
+            "SELECT s.collection_id, s.as_of FROM ledger_state s WHERE EXISTS (SELECT 1 FROM ledger_state o"
+            " WHERE o.collection_id = s.collection_id AND o.as_of < s.as_of) ORDER BY 1, 2"
         )
 
     # Forgetting

@@ -40,9 +40,7 @@ def drop_collection(ledger: Ledger, data_dir: Path, collection_id: str) -> None:
     shutil.rmtree(data_dir / table_root(collection_id), ignore_errors=True)
 
 
-def sweep(
-    ledger: Ledger, data_dir: Path, now_ms: int, age_s: float = ORPHAN_FILE_AGE_S_MIN
-) -> list[str]:
+def sweep(ledger: Ledger, data_dir: Path, now_ms: int, age_s: float = ORPHAN_FILE_AGE_S_MIN) -> list[str]:
     """Remove Parquet files that the ledger does not name and that are old enough; returns them."""
     removed: list[str] = []
     root = data_dir / "tables"

@@ -26,7 +26,12 @@ _CHECKPOINT_EVERY_VERSIONS = 50
 
 
 def commit_state(
-    data_dir: Path, collection_id: str, relation: Relation, files: Sequence[FileEntry], as_of: int, now_ms: int
+    data_dir: Path,
+    collection_id: str,
+    relation: Relation,
+    files: Sequence[FileEntry],
+    as_of: int,
+    now_ms: int,
 ) -> int:
     """Make the Delta table hold exactly `files`; returns its version."""
     root = data_dir / table_root(collection_id)
@@ -66,7 +71,9 @@ def _add(path: str, file: FileEntry, now_ms: int) -> AddAction:
 
 def _remove(path: str, target: Path, now_ms: int) -> RemoveAction:
     size = target.stat().st_size if target.exists() else 0
-    return RemoveAction(path=path, size=size, deletion_timestamp=now_ms, data_change=True, partition_values={})
+    return RemoveAction(
+        path=path, size=size, deletion_timestamp=now_ms, data_change=True, partition_values={}
+    )
 
 
 def _delta_schema(relation: Relation) -> pa.Schema:

@@ -53,7 +53,7 @@ class Controller:
         self.health = Health()
         self.uppers: dict[str, int] = {}
         self.hydrated: set[str] = set()
-        self.superseded: dict[str, int] = {}  # collection -> as_of of a newer state
+        self.superseded: dict[str, set[int]] = {}  # collection -> as_of of states that follow another one
         self.connected = False
         self._supervisor = supervisor
         self._address = address
@@ -99,8 +99,8 @@ class Controller:
 
     def allow_compaction(self, since: dict[str, int]) -> None:
         """History before these timestamps may go."""
-        for id_ in since:
-            self.superseded.pop(id_, None)
+        for id_, ts in since.items():
+            self.superseded[id_] = {as_of for as_of in self.superseded.get(id_, ()) if as_of > ts}
         if since:
             self._send(protocol.AllowCompaction(since))
 
@@ -177,7 +177,9 @@ class Controller:
                 await asyncio.sleep(CLUSTER_CONNECT_RETRY_S)
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(protocol.encode(protocol.Hello(self._epoch, protocol.PROTOCOL_VERSION, self._ts_floor())))
+        writer.write(
+            protocol.encode(protocol.Hello(self._epoch, protocol.PROTOCOL_VERSION, self._ts_floor()))
+        )
         welcome, _ = await self._receive(reader)
         if isinstance(welcome, protocol.Refused):
             log.error("a newer server has taken over the cluster", epoch=welcome.epoch)
@@ -233,7 +235,7 @@ class Controller:
                 if message.id not in self._drops:
                     self._hear_statistics(message)
             case protocol.Folded(collection_id, as_of, seconds):
-                self.superseded[collection_id] = as_of
+                self.superseded.setdefault(collection_id, set()).add(as_of)
                 metrics.folded(seconds)
             case protocol.Dropped(ids):
                 self._drops.difference_update(ids)

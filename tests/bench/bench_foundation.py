@@ -207,7 +207,9 @@ def test_restart(bench: HeadwaterServer, figures: Figures) -> None:
     bench.start()
     eventually(lambda: bench.query("SELECT max(counter) FROM counter")[0][0] > last, within_s=120)
     seconds = time.monotonic() - begin
-    figures.add("restart to first tick after kill -9 of everything", f"{seconds:.0f} s", "30 s", seconds <= 30)
+    figures.add(
+        "restart to first tick after kill -9 of everything", f"{seconds:.0f} s", "30 s", seconds <= 30
+    )
 
 
 def test_idle(bench: HeadwaterServer, figures: Figures) -> None:

@@ -41,7 +41,8 @@ class Figures:
         rows = "".join(
             f"| {f.what} | {f.measured} | {f.reach} | {'yes' if f.met else 'no'} |\n" for f in self.lines
         )
-        table = f"{heading}\n\n{machine()}\n\n| what | measured | reach | met |\n| --- | --- | --- | --- |\n{rows}"
+        head = "| what | measured | reach | met |\n| --- | --- | --- | --- |\n"
+        table = f"{heading}\n\n{machine()}\n\n{head}{rows}"
         text = DOCS.read_text() if DOCS.exists() else "# Benchmarks\n"
         before, _, rest = text.partition(heading)
         after = rest[rest.index("\n## ") + 1 :] if "\n## " in rest else ""

@@ -9,7 +9,7 @@ from headwater.catalog import updates
 from headwater.catalog.state import CatalogState, Item
 from headwater.coordinator.ddl import DdlScope, Outcome, does_not_exist
 from headwater.coordinator.renaming import exchanged, moved, rewritten, swapped
-from headwater.coordinator.sequence.create_source import check_interval, reference_json
+from headwater.coordinator.source_details import check_interval, reference_json
 from headwater.coordinator.variables import checked, find
 from headwater.core.errors import UserError, not_supported
 from headwater.core.limits import RETAIN_HISTORY_MS_DEFAULT, TICK_INTERVAL_MS_DEFAULT

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from headwater.catalog.state import Item
 from headwater.coordinator.api import CopyIn, CopyOut, ParsedStatement, Prepared, Result
-from headwater.coordinator.sequence.write import complete_rows, target_columns, writable, write_rows
+from headwater.coordinator.rows import complete_rows, target_columns, writable, write_rows
 from headwater.coordinator.tables import inserted
 from headwater.core.errors import UserError
 from headwater.core.limits import COPY_IN_BYTES_MAX
@@ -38,23 +38,22 @@ def _inner(session: SqlSession, statement: CopyTo) -> object:
 def describe_to(
     session: SqlSession, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]
 ) -> Prepared:
-    from headwater.coordinator.sequence import dispatch
-
+    """The columns of what is copied; the client sees none."""
     if not isinstance(parsed.statement, CopyTo):
         raise UserError("COPY needs a table or query", "42601")
-    inner = dispatch.describe(
-        session, ParsedStatement(_inner(session, parsed.statement), parsed.text, parsed.offset), parameter_types
+    inner = session.describe(
+        ParsedStatement(_inner(session, parsed.statement), parsed.text, parsed.offset),
+        parameter_types,
     )
     return Prepared(parsed, inner.parameters, None, inner)
 
 
 async def run_to(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
-    from headwater.coordinator.sequence import dispatch
-
+    """Run the inner statement and mark its rows for COPY."""
     statement, inner = prepared.parsed.statement, prepared.plan
     if not isinstance(statement, CopyTo) or not isinstance(inner, Prepared):
         raise UserError("COPY needs a table or query", "42601")
-    result = await dispatch.run(session, inner, arguments)
+    result = await session.run(inner, arguments)
     options = statement.options
     csv = options.format == "csv"
     result.copy_out = CopyOut(
@@ -68,6 +67,7 @@ async def run_to(session: SqlSession, prepared: Prepared, arguments: tuple[str |
 
 
 async def run_from(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    """Ask the client for data and write it as one INSERT."""
     statement = prepared.parsed.statement
     if not isinstance(statement, CopyFrom):
         raise UserError("COPY needs a table", "42601")
@@ -109,7 +109,9 @@ class _Sink:
         self._bytes += len(data)
         if self._bytes > COPY_IN_BYTES_MAX:
             raise UserError(
-                f"COPY data is larger than {COPY_IN_BYTES_MAX} bytes", "53200", hint="Copy it in several parts."
+                f"COPY data is larger than {COPY_IN_BYTES_MAX} bytes",
+                "53200",
+                hint="Copy it in several parts.",
             )
         self._add(self._reader.write(data))
 

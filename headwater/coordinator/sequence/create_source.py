@@ -8,16 +8,14 @@ from typing import Any
 from headwater.catalog import updates
 from headwater.catalog.state import Item
 from headwater.coordinator.ddl import DdlScope, Outcome, already_exists
+from headwater.coordinator.source_details import check_interval, reference_json
 from headwater.core.errors import UserError
 from headwater.core.limits import (
     RETAIN_HISTORY_MS_DEFAULT,
     TICK_INTERVAL_MS_DEFAULT,
-    TICK_INTERVAL_MS_MAX,
-    TICK_INTERVAL_MS_MIN,
 )
 from headwater.core.relation import Relation
 from headwater.sources import SOURCE_TYPES
-from headwater.sources.contract import Reference
 from headwater.sources.load_generator import resolve_options
 from headwater.sql.cursor import Name
 from headwater.sql.options import option_of
@@ -81,16 +79,6 @@ def _interval_ms(statement: CreateSource) -> int:
     return wanted
 
 
-def check_interval(wanted_ms: int) -> None:
-    """TIMESTAMP INTERVAL has bounds."""
-    if not TICK_INTERVAL_MS_MIN <= wanted_ms <= TICK_INTERVAL_MS_MAX:
-        raise UserError(
-            f"invalid timestamp interval of {wanted_ms}ms, must be in the range"
-            f" [{TICK_INTERVAL_MS_MIN}ms, {TICK_INTERVAL_MS_MAX}ms]",
-            "22023",
-        )
-
-
 def written(upstream: Upstream) -> dict[str, Any]:
     """The options that were written, by their SQL names."""
     values = {option_of(f.name): getattr(upstream, f.name) for f in fields(upstream) if f.name != "generator"}
@@ -98,13 +86,4 @@ def written(upstream: Upstream) -> dict[str, Any]:
         name: value.text if hasattr(value, "text") else value
         for name, value in values.items()
         if value is not None
-    }
-
-
-def reference_json(reference: Reference) -> dict[str, Any]:
-    """As kept in the catalog, for mz_source_references."""
-    return {
-        "namespace": list(reference.namespace),
-        "name": reference.name,
-        "columns": list(reference.relation.column_names()),
     }

@@ -69,13 +69,16 @@ def plan(scope: DdlScope, statement: CreateView) -> Outcome:
 def _columns(statement: CreateView, columns: tuple[Column, ...]) -> tuple[Column, ...]:
     if len(statement.columns) > len(columns):
         raise UserError(
-            f"{len(statement.columns)} column names were given, but the query has {len(columns)} columns", "42601"
+            f"{len(statement.columns)} column names were given, but the query has {len(columns)} columns",
+            "42601",
         )
     names = (*statement.columns, *(c.name for c in columns[len(statement.columns) :]))
     for name in names:
         if names.count(name) > 1:
             raise UserError(
-                f'column "{name}" specified more than once', "42701", hint=f'Give one of them a name with AS, "{name}" is taken.'
+                f'column "{name}" specified more than once',
+                "42701",
+                hint=f'Give one of them a name with AS, "{name}" is taken.',
             )
     return tuple(replace(column, name=name) for column, name in zip(columns, names, strict=True))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
-from headwater.coordinator.sequence.variables import single
+from headwater.coordinator.queries import batches_of
 from headwater.core.errors import UserError
 from headwater.core.relation import Column, Relation
 from headwater.core.types import SqlType
@@ -49,20 +49,21 @@ class OpenCursor:
 
 
 async def run_declare(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
-    from headwater.coordinator.sequence import dispatch
-
+    """Plan and start the statement; rows are taken by FETCH."""
     statement = prepared.parsed.statement
     if not isinstance(statement, Declare):
         raise UserError("DECLARE needs a query", "42601")
     if session.transaction is None or not session.transaction.explicit:
         raise UserError(
-            "DECLARE CURSOR can only be used in transaction blocks", "25P01", hint="BEGIN a transaction first."
+            "DECLARE CURSOR can only be used in transaction blocks",
+            "25P01",
+            hint="BEGIN a transaction first.",
         )
     if statement.name in session.cursors:
         raise UserError(f'cursor "{statement.name}" already exists', "42P03")
     parsed = ParsedStatement(statement.statement, prepared.parsed.text, prepared.parsed.offset)
-    inner = dispatch.describe(session, parsed, ())
-    result = await dispatch.run(session, inner, ())
+    inner = session.describe(parsed, ())
+    result = await session.run(inner, ())
     session.cursors[statement.name] = OpenCursor(
         statement.name,
         prepared.parsed.text,
@@ -84,18 +85,22 @@ def _find(session: SqlSession, name: str) -> OpenCursor:
 def describe_fetch(
     session: SqlSession, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]
 ) -> Prepared:
+    """The cursor's columns."""
     statement = parsed.statement
-    return Prepared(parsed, (), _find(session, statement.name if isinstance(statement, Fetch) else "").columns)
+    return Prepared(
+        parsed, (), _find(session, statement.name if isinstance(statement, Fetch) else "").columns
+    )
 
 
 async def run_fetch(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    """Take the next rows."""
     statement = prepared.parsed.statement
     if not isinstance(statement, Fetch):
         raise UserError("FETCH needs a cursor", "34000")
     cursor = _find(session, statement.name)
     timeout_s = None if statement.timeout is None else statement.timeout.milliseconds / 1000
     rows = await _take(cursor, statement.count, timeout_s)
-    return Result(lambda n: f"FETCH {n}", cursor.columns, single(rows))
+    return Result(lambda n: f"FETCH {n}", cursor.columns, batches_of(rows))
 
 
 async def _take(cursor: OpenCursor, count: int | None, timeout_s: float | None) -> pa.RecordBatch:
@@ -144,6 +149,7 @@ async def _step(batches: AsyncIterator[pa.RecordBatch]) -> pa.RecordBatch | None
 
 
 async def run_close(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    """Close one cursor or all."""
     statement = prepared.parsed.statement
     if isinstance(statement, Close) and statement.name is not None:
         _find(session, statement.name).close()

@@ -77,7 +77,8 @@ def _databases(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
         schemas = scope.state.schemas_of(database.id)
         if schemas and not statement.cascade:
             raise UserError(
-                f"database '{database.name}' cannot be dropped with RESTRICT while it contains schemas", "2BP01"
+                f"database '{database.name}' cannot be dropped with RESTRICT while it contains schemas",
+                "2BP01",
             )
         changes += _drop_items_of(scope.state, [schema.id for schema in schemas])
         changes += [updates.DropSchema(schema.id) for schema in schemas]

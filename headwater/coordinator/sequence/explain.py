@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
+from headwater.coordinator.queries import batches_of, open_read, plan
 from headwater.coordinator.read import PreparedRead
-from headwater.coordinator.sequence import select
-from headwater.coordinator.sequence.variables import single
 from headwater.core.errors import UserError
 from headwater.core.relation import Column
 from headwater.core.time import TIMESTAMP_END, to_text
@@ -29,20 +28,22 @@ _TITLES = {"plan": "Optimized Plan", "physical plan": "Physical Plan", "timestam
 def describe(
     session: SqlSession, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]
 ) -> Prepared:
+    """Parameters and columns."""
     kind = parsed.statement.kind if isinstance(parsed.statement, Explain) else "plan"
     return Prepared(parsed, (), (Column(_TITLES[kind], TEXT),))
 
 
 async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    """Carry it out."""
     statement = prepared.parsed.statement
     if not isinstance(statement, Explain):
         raise UserError("EXPLAIN needs a query", "42601")
     inner = statement.statement
-    query = select.plan(session, inner, ()).query
+    query = plan(session, inner, ()).query
     if statement.kind == "plan":
         text = explain_query(query)
     else:
-        read = await select.open_read(session, query, inner.as_of if isinstance(inner, Select) else None)
+        read = await open_read(session, query, inner.as_of if isinstance(inner, Select) else None)
         try:
             if statement.kind == "timestamp":
                 text = _timestamp(session, query, read, statement.format == "json")
@@ -51,7 +52,7 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
         finally:
             read.close()
     batch = pa.RecordBatch.from_arrays([pa.array([text])], names=[_TITLES[statement.kind]])
-    return Result(lambda _: "EXPLAIN", prepared.columns, single(batch))
+    return Result(lambda _: "EXPLAIN", prepared.columns, batches_of(batch))
 
 
 async def _physical(session: SqlSession, read: PreparedRead, engine: str | None) -> str:
@@ -62,8 +63,8 @@ async def _physical(session: SqlSession, read: PreparedRead, engine: str | None)
         return f"Engine: spark\n\n{await reads.spark_plan(read)}"
     sql, tables = reads.duckdb_text(read)
     schema = pa.schema([("explain_key", pa.string()), ("explain_value", pa.string())])
-    plan = await session.world.engine.table(f"EXPLAIN {sql}", schema, tables)
-    return "Engine: duckdb\n\n" + "\n".join(plan.column("explain_value").to_pylist())
+    rows = await session.world.engine.table(f"EXPLAIN {sql}", schema, tables)
+    return "Engine: duckdb\n\n" + "\n".join(rows.column("explain_value").to_pylist())
 
 
 def _timestamp(session: SqlSession, query: Query, read: PreparedRead, as_json: bool) -> str:

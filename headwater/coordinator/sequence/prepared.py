@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 async def run_prepare(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    """Keep a statement under a name."""
     statement = prepared.parsed.statement
     if isinstance(statement, Prepare):
         if statement.name in session.statements:
@@ -36,6 +37,7 @@ def _find(session: SqlSession, name: str) -> Prepared:
 def describe_execute(
     session: SqlSession, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]
 ) -> Prepared:
+    """The prepared statement's columns."""
     statement = parsed.statement
     found = _find(session, statement.name if isinstance(statement, Execute) else "")
     return Prepared(parsed, (), found.columns)
@@ -43,8 +45,6 @@ def describe_execute(
 
 async def run_execute(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
     """Arguments are constant expressions, converted to the parameters' types."""
-    from headwater.coordinator.sequence import dispatch
-
     statement = prepared.parsed.statement
     if not isinstance(statement, Execute):
         raise UserError("EXECUTE needs a prepared statement", "26000")
@@ -61,10 +61,13 @@ async def run_execute(session: SqlSession, prepared: Prepared, arguments: tuple[
         query = plan_query(text, session.names(), session.facts(), (), argument.offset - 18)
         value = session.world.constant(query)
         values.append(None if value is None else str(value))
-    return await dispatch.run(session, found, tuple(values))
+    return await session.run(found, tuple(values))
 
 
-async def run_deallocate(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+async def run_deallocate(
+    session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]
+) -> Result:
+    """Forget one prepared statement or all."""
     statement = prepared.parsed.statement
     if isinstance(statement, Deallocate) and statement.name is not None:
         _find(session, statement.name)

@@ -2,123 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from headwater.coordinator.api import Notice, ParsedStatement, Prepared, Result
-from headwater.coordinator.read import PreparedRead
-from headwater.coordinator.sequence import show
-from headwater.core.errors import UserError
-from headwater.core.time import to_text
+from headwater.coordinator import queries
+from headwater.coordinator.api import ParsedStatement, Prepared, Result
 from headwater.core.types import SqlType
-from headwater.sql.parts import AsOf
-from headwater.sql.select import bind_parameters, plan_query
-from headwater.sql.select.plan import Query
+from headwater.sql.select import bind_parameters
 from headwater.sql.statements.select import Select
 
 if TYPE_CHECKING:
     from headwater.coordinator.session import SqlSession
 
-_PLAN_AGE_MS_MAX = 20
-"""A plan contains the moment it was made at (now()), so an older one is made again."""
-
-
-@dataclass(frozen=True, slots=True)
-class SelectPlan:
-    """A planned query and what it was planned against."""
-
-    query: Query
-    catalog_version: int
-    made_at_ms: int
-    parameter_types: tuple[SqlType | None, ...]
-
-
-def plan(session: SqlSession, statement: Any, parameter_types: tuple[SqlType | None, ...]) -> SelectPlan:
-    """Plan a query against the catalog of this moment."""
-    names = session.names()
-    if isinstance(statement, Select):
-        text, offset = statement.query.text, statement.query.offset
-    else:
-        text, offset = show.query_text(names, statement), 0
-    query = plan_query(text, names, session.facts(), parameter_types, offset)
-    return SelectPlan(query, session.state.version, session.world.clock.now_ms(), parameter_types)
-
 
 def describe(
     session: SqlSession, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]
 ) -> Prepared:
-    made = plan(session, parsed.statement, parameter_types)
+    """Parameters and columns."""
+    made = queries.plan(session, parsed.statement, parameter_types)
     return Prepared(parsed, made.query.parameters, made.query.columns(), made)
-
-
-def current(session: SqlSession, prepared: Prepared) -> SelectPlan:
-    """The plan, made again if the catalog or the time has moved on."""
-    made: SelectPlan = prepared.plan  # type: ignore[assignment]
-    fresh = session.world.clock.now_ms() - made.made_at_ms <= _PLAN_AGE_MS_MAX
-    if fresh and made.catalog_version == session.state.version:
-        return made
-    again = plan(session, prepared.parsed.statement, prepared.parameters)
-    if again.query.columns() != prepared.columns:
-        raise UserError("cached plan must not change result type", "0A000", hint="Prepare the statement again.")
-    return again
 
 
 async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
     """Read at one timestamp, the transaction's if there is one."""
-    query = bind_parameters(current(session, prepared).query, arguments)
+    query = bind_parameters(queries.current(session, prepared).query, arguments)
     statement = prepared.parsed.statement
     as_of = statement.as_of if isinstance(statement, Select) else None
-    read = await open_read(session, query, as_of)
-    result = Result(lambda rows: f"SELECT {rows}", prepared.columns, run_read(session, read))
+    read = await queries.open_read(session, query, as_of)
+    result = Result(lambda rows: f"SELECT {rows}", prepared.columns, queries.run_read(session, read))
     result.closed = read.close
     return result
-
-
-def run_read(session: SqlSession, read: PreparedRead) -> AsyncIterator[pa.RecordBatch]:
-    """The read's batches, on the engine the session wants."""
-    return session.world.reads.run(read, session.settings.get("read_engine"))  # type: ignore[arg-type]
-
-
-async def open_read(session: SqlSession, query: Query, as_of: AsOf | None) -> PreparedRead:
-    """Fix the timestamp within the rules of the session's transaction."""
-    session.enter("read")
-    world, transaction = session.world, session.transaction
-    moment = None if as_of is None else timestamp(session, as_of.expression.text, as_of.expression.offset)
-    pinned = transaction.hold if transaction is not None else None
-    if pinned is not None and moment is not None and moment != pinned.ts:
-        raise UserError("AS OF in a transaction must be the timestamp of its first read", "25000")
-    if query.relation_ids and any(id_ in world.catalog.state.items for id_ in query.relation_ids):
-        read = await world.reads.prepare(
-            query, session.isolation, moment, as_of.at_least if as_of else False, pinned, session.system_facts
-        )
-        if transaction is not None and pinned is None:
-            transaction.hold = world.hold_everything(read.ts)
-    else:
-        read = await world.reads.prepare(query, session.isolation, moment, False, pinned, session.system_facts)
-    if session.settings.get("emit_timestamp_notice") == "on":
-        session.notify(Notice("NOTICE", f"query timestamp: {read.ts} ({to_text(read.ts)})", "MZ001"))
-    return read
-
-
-def timestamp(session: SqlSession, text: str, offset: int) -> int:
-    """The value of AS OF or UP TO: mz_timestamp, timestamp, or the text of either."""
-    for target in ("mz_timestamp", "timestamptz"):
-        try:
-            query = plan_query(f"SELECT ({text})::{target}", session.names(), session.facts(), (), offset - 8)
-            value = session.world.constant(query)
-        except UserError:
-            continue
-        if value is None:
-            break
-        return int(value) if target == "mz_timestamp" else int(value.timestamp() * 1000)
-    raise UserError(
-        "AS OF or UP TO should be castable to a (non-null) mz_timestamp value", "22023", position=offset + 1
-    )
-
-
-def with_query(statement: Select, query: str) -> Select:
-    """The same statement over another query."""
-    return replace(statement, query=replace(statement.query, text=query))

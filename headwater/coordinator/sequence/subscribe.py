@@ -1,7 +1,7 @@
 """SUBSCRIBE: a relation's changes, as they happen.
 
-    mz_timestamp | [mz_progressed] | mz_diff | columns          plain
-    mz_timestamp | [mz_progressed] | mz_state | key | values    ENVELOPE UPSERT
+mz_timestamp | [mz_progressed] | mz_diff | columns          plain
+mz_timestamp | [mz_progressed] | mz_state | key | values    ENVELOPE UPSERT
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.coordinator import queries
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
-from headwater.coordinator.sequence import select
 from headwater.coordinator.subscribe import Changes, Hub, Progress, Subscriber
 from headwater.core.errors import UserError, not_supported
 from headwater.core.relation import Column, Relation
@@ -54,6 +54,7 @@ def _plan(session: SqlSession, statement: Subscribe) -> Query:
 def describe(
     session: SqlSession, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]
 ) -> Prepared:
+    """Parameters and columns."""
     statement = parsed.statement
     if not isinstance(statement, Subscribe):
         raise UserError("SUBSCRIBE needs a relation", "42601")
@@ -75,11 +76,11 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
     session.enter("subscribe")
     up_to = None
     if statement.up_to is not None:
-        up_to = select.timestamp(session, statement.up_to.text, statement.up_to.offset)
+        up_to = queries.timestamp(session, statement.up_to.text, statement.up_to.offset)
     as_of = statement.as_of
     moment = None
     if as_of is not None:
-        moment = select.timestamp(session, as_of.expression.text, as_of.expression.offset)
+        moment = queries.timestamp(session, as_of.expression.text, as_of.expression.offset)
         if up_to is not None and moment > up_to and not as_of.at_least:
             raise UserError(
                 "subscription lower bound (`AS OF`) is greater than its upper bound (`UP TO`):"
@@ -96,9 +97,9 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
     )
     hub, subscriber = world.hubs.join(query, read.inputs, read.ts)
     feed = _Feed(session, statement, query, read.ts, up_to, hub, subscriber)
-    snapshot = select.run_read(session, read) if statement.snapshot else None
+    snapshot = queries.run_read(session, read) if statement.snapshot else None
     result = Result(lambda rows: f"SUBSCRIBE {rows}", prepared.columns, feed.batches(snapshot, read.close))
-    result.closed = feed.close
+    result.closed = lambda: (read.close(), feed.close())[1]
     world.subscriptions[id(feed)] = (session, frozenset(read.inputs.ids()))
     metrics.subscription_opened()
     return result
@@ -137,7 +138,9 @@ class _Feed:
                 async for batch in snapshot:
                     if batch.num_rows:
                         ones = pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows)
-                        yield self._rows(self.as_of, pa.Table.from_batches([batch]).append_column("_diff", ones))
+                        yield self._rows(
+                            self.as_of, pa.Table.from_batches([batch]).append_column("_diff", ones)
+                        )
             # The hub may have gone beyond our timestamp before we joined it.
             if self.as_of < self.subscriber.joined_at:
                 async for changes in self.hub.between(self.as_of, self.subscriber.joined_at):
@@ -160,7 +163,9 @@ class _Feed:
         said = self.as_of
         while True:
             if self.subscriber.behind:
-                raise UserError("subscribe fell behind its input", "53200", hint="Read faster, or subscribe to less.")
+                raise UserError(
+                    "subscribe fell behind its input", "53200", hint="Read faster, or subscribe to less."
+                )
             event = await self.subscriber.events.get()
             match event:
                 case UserError():

@@ -30,6 +30,7 @@ async def run_begin(session: SqlSession, prepared: Prepared, arguments: tuple[st
 
 
 async def run_commit(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    """End the block; a failed one is rolled back."""
     if session.transaction is None or not session.transaction.explicit:
         session.notify(Notice("WARNING", "there is no transaction in progress", "25P01"))
     tag = await session.end_transaction(commit=True)
@@ -37,6 +38,7 @@ async def run_commit(session: SqlSession, prepared: Prepared, arguments: tuple[s
 
 
 async def run_rollback(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    """End the block as if it had not been."""
     if session.transaction is None or not session.transaction.explicit:
         session.notify(Notice("WARNING", "there is no transaction in progress", "25P01"))
     tag = await session.end_transaction(commit=False)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from headwater.coordinator.api import Notice, ParsedStatement, Prepared, Result
+from headwater.coordinator.queries import batches_of
 from headwater.coordinator.variables import find
 from headwater.core.relation import Column
 from headwater.core.types import TEXT, SqlType
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 async def run_set(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    """Set a session variable."""
     statement = prepared.parsed.statement
     if isinstance(statement, SetVariable):
         value = None if statement.values is None else ", ".join(statement.values)
@@ -44,6 +45,7 @@ def _warn_missing(session: SqlSession, name: str) -> None:
 async def run_set_transaction(
     session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]
 ) -> Result:
+    """Set modes of the block or of the session."""
     statement = prepared.parsed.statement
     if isinstance(statement, SetTransaction):
         modes, local = statement.modes, not statement.session
@@ -55,11 +57,14 @@ async def run_set_transaction(
             session.transaction.read_only = modes.read_only
         if local and session.transaction is None:
             session.settings.end(True)
-            session.notify(Notice("WARNING", "SET TRANSACTION can only be used in transaction blocks", "25P01"))
+            session.notify(
+                Notice("WARNING", "SET TRANSACTION can only be used in transaction blocks", "25P01")
+            )
     return Result(lambda _: "SET")
 
 
 async def run_reset(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    """A variable back to its default, or all."""
     statement = prepared.parsed.statement
     if isinstance(statement, Reset) and statement.variable is not None:
         session.settings.set(statement.variable, None)
@@ -69,6 +74,7 @@ async def run_reset(session: SqlSession, prepared: Prepared, arguments: tuple[st
 
 
 async def run_discard(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    """Forget what the session has gathered."""
     what = getattr(prepared.parsed.statement, "what", "all")
     if what == "all":
         session.settings.reset_all()
@@ -81,6 +87,7 @@ async def run_discard(session: SqlSession, prepared: Prepared, arguments: tuple[
 def describe_show(
     session: SqlSession, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]
 ) -> Prepared:
+    """One column, or three for ALL."""
     statement = parsed.statement
     if isinstance(statement, ShowVariable) and statement.variable is not None:
         return Prepared(parsed, (), (Column(find(statement.variable).name, TEXT),))
@@ -88,6 +95,7 @@ def describe_show(
 
 
 async def run_show(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    """The values of this moment."""
     columns = prepared.columns or ()
     if len(columns) == 1:
         rows = [[session.settings.get(columns[0].name)]]
@@ -95,9 +103,4 @@ async def run_show(session: SqlSession, prepared: Prepared, arguments: tuple[str
         rows = [[v.name, value, v.description] for v, value in session.settings.all()]
     arrays = [pa.array([row[i] for row in rows], pa.string()) for i in range(len(columns))]
     batch = pa.RecordBatch.from_arrays(arrays, names=[c.name for c in columns])
-    return Result(lambda n: f"SHOW {n}" if len(columns) > 1 else "SHOW", columns, single(batch))
-
-
-async def single(batch: pa.RecordBatch) -> AsyncIterator[pa.RecordBatch]:
-    """An iterator over one batch."""
-    yield batch
+    return Result(lambda n: f"SHOW {n}" if len(columns) > 1 else "SHOW", columns, batches_of(batch))

@@ -13,14 +13,16 @@ import pyarrow as pa
 
 from headwater.catalog.state import Item
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
-from headwater.coordinator.sequence.select import run_read
+from headwater.coordinator.queries import batches_of, collect
+from headwater.coordinator.rows import complete_rows, target_columns, writable, write_rows
 from headwater.coordinator.tables import check_not_null, deleted, inserted
 from headwater.core.errors import UserError, not_supported
 from headwater.core.relation import Column, Relation
 from headwater.core.types import SqlType
 from headwater.formats.arrow import state_schema
-from headwater.sql.cursor import Name, quote_identifier
+from headwater.sql.cursor import quote_identifier
 from headwater.sql.select import bind_parameters, plan_query
+from headwater.sql.select import duckdb as duckdb_sql
 from headwater.sql.select.plan import Query
 from headwater.sql.statements.delete import Delete
 from headwater.sql.statements.insert import Insert
@@ -30,55 +32,13 @@ if TYPE_CHECKING:
     from headwater.coordinator.session import SqlSession
 
 
-def writable(session: SqlSession, name: Name, verb: str = "insert into") -> Item:
-    """A plain table; everything else is refused by its kind."""
-    names = session.names()
-    found = names.find_relation(name.parts)
-    if found.kind.startswith("system"):
-        raise UserError(f"cannot {verb} system table '{found.schema}.{found.name}'", "42809")
-    item = names.resolve_item(name.parts)
-    full = names.full_name(item)
-    if item.kind != "table":
-        raise UserError(f"cannot {verb} {item.kind} '{full}'", "42809")
-    if item.source_id is not None:
-        raise UserError(
-            f"cannot {verb} non-writeable table '{full}'",
-            "42809",
-            detail="Its rows come from its source alone.",
-        )
-    return item
-
-
-async def collect(session: SqlSession, query: Query) -> pa.Table:
-    """A query's whole result at the session's timestamp."""
-    read = await session.world.reads.prepare(query, session.isolation, facts=session.system_facts)
-    batches = [batch async for batch in run_read(session, read)]
-    return pa.Table.from_batches(batches, state_schema(Relation(query.columns())))
-
-
 # INSERT
-
-
-def target_columns(item: Item, columns: tuple[str, ...]) -> tuple[Column, ...]:
-    by_name = {column.name: column for column in item.relation.columns}
-    for name in columns:
-        if name not in by_name:
-            raise UserError(
-                f'column "{name}" of relation "{item.name}" does not exist',
-                "42703",
-                hint=f"It has {', '.join(by_name)}.",
-            )
-        if columns.count(name) > 1:
-            raise UserError(f'column "{name}" specified more than once', "42701")
-    return tuple(by_name[name] for name in columns) if columns else item.relation.columns
 
 
 def _plan_insert(
     session: SqlSession, statement: Insert, parameter_types: tuple[SqlType | None, ...]
 ) -> tuple[Item, tuple[Column, ...], Query | None]:
     item = writable(session, statement.table)
-    if statement.returning is not None:
-        raise not_supported("INSERT ... RETURNING", position=statement.returning.offset + 1)
     targets = target_columns(item, statement.columns)
     if statement.query is None:
         return item, (), None
@@ -94,14 +54,32 @@ def _plan_insert(
 def describe_insert(
     session: SqlSession, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]
 ) -> Prepared:
+    """Parameters of the query, columns of RETURNING."""
     statement = parsed.statement
     if not isinstance(statement, Insert):
         raise UserError("INSERT needs a table", "42601")
-    _, _, query = _plan_insert(session, statement, parameter_types)
-    return Prepared(parsed, () if query is None else query.parameters, None)
+    item, _, query = _plan_insert(session, statement, parameter_types)
+    returning = _plan_returning(session, statement, item)
+    columns = None if returning is None else returning.columns()
+    return Prepared(parsed, () if query is None else query.parameters, columns)
+
+
+def _plan_returning(session: SqlSession, statement: Insert, item: Item) -> Query | None:
+    """RETURNING is a query over the rows that were inserted."""
+    if statement.returning is None:
+        return None
+    names = session.names()
+    alias = quote_identifier(statement.alias or item.name)
+    before = "SELECT "
+    text = f"{before}{statement.returning.text} FROM {names.full_name(item)} AS {alias}"
+    query = plan_query(text, names, session.facts(), (), statement.returning.offset - len(before))
+    if query.relation_ids - {item.id}:
+        raise not_supported("RETURNING with a subquery", position=statement.returning.offset + 1)
+    return query
 
 
 async def run_insert(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    """Evaluate, complete, write."""
     statement = prepared.parsed.statement
     if not isinstance(statement, Insert):
         raise UserError("INSERT needs a table", "42601")
@@ -113,44 +91,20 @@ async def run_insert(session: SqlSession, prepared: Prepared, arguments: tuple[s
     else:
         given = await collect(session, bind_parameters(query, arguments))
     rows = await complete_rows(session, item, targets, given)
+    returning = _plan_returning(session, statement, item)
+    returned = None if returning is None else await _returned(session, returning, item, rows)
     await write_rows(session, item, inserted(rows))
     count = rows.num_rows
-    return Result(lambda _: f"INSERT 0 {count}")
+    result = Result(lambda _: f"INSERT 0 {count}")
+    if returned is not None:
+        result.columns, result.batches = prepared.columns, batches_of(returned)
+    return result
 
 
-async def complete_rows(
-    session: SqlSession, item: Item, targets: tuple[Column, ...], given: pa.Table
-) -> pa.Table:
-    """Rows with every column of the table: given values, defaults, NULLs; NOT NULL is checked."""
-    schema = state_schema(item.relation)
-    place = {column.name: i for i, column in enumerate(targets)}
-    columns = []
-    for column, field in zip(item.relation.columns, schema, strict=True):
-        if column.name in place:
-            columns.append(given.column(place[column.name]))
-        elif column.default is None:
-            columns.append(pa.nulls(given.num_rows, field.type))
-        else:
-            columns.append(await _defaults(session, column, given.num_rows))
-    rows = pa.table(columns, schema=schema)
-    check_not_null(item.relation, rows, item.name)
-    return rows
-
-
-async def _defaults(session: SqlSession, column: Column, count: int) -> pa.ChunkedArray:
-    text = f"SELECT {column.default} FROM generate_series(1, {count})"
-    query = plan_query(text, session.names(), session.facts(), targets=(column,))
-    return (await collect(session, query)).column(0)
-
-
-async def write_rows(session: SqlSession, item: Item, changes: pa.Table) -> None:
-    """Now, or at the COMMIT of the block."""
-    if not changes.num_rows:
-        return
-    if session.transaction is not None:
-        session.transaction.add_write(item.id, item.relation, changes)
-    else:
-        await session.world.commit_writes({item.id: (item.relation, [changes])})
+async def _returned(session: SqlSession, query: Query, item: Item, rows: pa.Table) -> pa.Table:
+    sql = duckdb_sql.generate(query, {item.id: "hw_inserted"}, None)
+    schema = state_schema(Relation(query.columns()))
+    return await session.world.engine.table(sql, schema, {"hw_inserted": rows})
 
 
 # UPDATE and DELETE
@@ -220,10 +174,12 @@ describe_delete = _describe_mutation
 
 
 async def run_update(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    """Old rows go, new rows come."""
     return await _mutate(session, prepared, arguments, "UPDATE")
 
 
 async def run_delete(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    """Rows go."""
     return await _mutate(session, prepared, arguments, "DELETE")
 
 
@@ -249,5 +205,3 @@ async def _mutate(
         if changes.num_rows:
             await world.append_writes({item.id: (item.relation, changes)})
     return Result(lambda _: f"{tag} {old.num_rows}")
-
-

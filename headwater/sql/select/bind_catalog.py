@@ -67,6 +67,13 @@ _VISIBLE: Final = """
             < array_position(current_schemas(false), n.nspname)))
      FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
      WHERE c.oid = arg1)"""
+_RESULT: Final = """
+    (SELECT CASE WHEN proretset THEN 'SETOF ' ELSE '' END || format_type(prorettype, NULL)
+     FROM pg_catalog.pg_proc WHERE oid = arg1)"""
+_ARGUMENTS: Final = """
+    (SELECT coalesce((SELECT string_agg(format_type(a.type, NULL), ', ' ORDER BY a.n)
+        FROM unnest(p.proargtypes) WITH ORDINALITY AS a (type, n)), '')
+     FROM pg_catalog.pg_proc p WHERE p.oid = arg1)"""
 _SETTING: Final = "(SELECT setting FROM pg_catalog.pg_settings WHERE name = lower(arg1))"
 
 _ANSWERS: Final[dict[str, tuple[_Answer, ...]]] = {
@@ -78,6 +85,12 @@ _ANSWERS: Final[dict[str, tuple[_Answer, ...]]] = {
     "shobj_description": (_Answer((OID, TEXT), _SHARED_COMMENT),),
     "pg_table_is_visible": (_Answer((OID,), _VISIBLE),),
     "current_setting": (_Answer((TEXT,), _SETTING), _Answer((TEXT, BOOL), _SETTING)),
+    "pg_get_function_result": (_Answer((OID,), _RESULT),),
+    "pg_get_function_arguments": (_Answer((OID,), _ARGUMENTS),),
+    "pg_get_function_identity_arguments": (_Answer((OID,), _ARGUMENTS),),
+    "pg_get_function_sqlbody": (_Answer((OID,), "NULL::text"),),
+    "pg_database_size": (_Answer((TEXT,), "NULL::int8"), _Answer((OID,), "NULL::int8")),
+    "pg_tablespace_size": (_Answer((TEXT,), "NULL::int8"), _Answer((OID,), "NULL::int8")),
     "pg_get_indexdef": (_Answer((OID,), "NULL::text"), _Answer((OID, INT4, BOOL), "NULL::text")),
     "pg_get_ruledef": (_Answer((OID,), "NULL::text"), _Answer((OID, BOOL), "NULL::text")),
     "pg_get_triggerdef": (_Answer((OID,), "NULL::text"), _Answer((OID, BOOL), "NULL::text")),

@@ -149,7 +149,8 @@ def _table(planning: Planning, item: TableName, outer: Scope) -> BoundFrom:
         node = Scan(found.id, ".".join(full), outputs)
         columns = tuple(RangeColumn(c.name, reference(c)) for c in outputs)
     key = found.relation.keys[0] if found.relation.keys and found.definition is None else ()
-    bound_item = RangeItem(found.name, full, columns, key=key)
+    oid = planning.names.regclass(".".join('"' + part.replace('"', '""') + '"' for part in full))
+    bound_item = RangeItem(found.name, full, columns, key=key, oid=oid)
     return BoundFrom(node, (_renamed(bound_item, item.alias),))
 
 

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from headwater.core.errors import UserError
-from headwater.sql.select.plan import ColumnId, ColumnRef, Expression
+from headwater.core.types import OID
+from headwater.sql.select.plan import ColumnId, ColumnRef, Constant, Expression
 from headwater.sql.select.syntax import CommonTable, Name
 
 
@@ -32,7 +33,7 @@ class RangeItem:
 
     `path` is the full name of a relation that has no alias.  `key` are the positions of the
     primary key's columns.  `scalar` marks a function with one column, whose name may be used
-    as that column.
+    as that column.  `oid` is a relation's own, which it has as the hidden column `tableoid`.
     """
 
     alias: str | None
@@ -41,6 +42,7 @@ class RangeItem:
     columns_visible: bool = True
     key: tuple[int, ...] = ()
     scalar: bool = False
+    oid: int | None = None
 
     def answers(self, qualifier: tuple[str, ...]) -> bool:
         """Whether a qualifier of one to three parts names this item."""
@@ -107,6 +109,8 @@ def find_column(scope: Scope, name: Name) -> Expression:
         if found:
             return found[0].value
         inner = inner.parent
+    if column == "tableoid" and len(scope.items) == 1 and scope.items[0].oid is not None:
+        return Constant(str(scope.items[0].oid), OID)
     item = find_item(scope, (column,), name.at)
     if item is not None:
         if item.scalar:
@@ -124,6 +128,8 @@ def _qualified(scope: Scope, name: Name, qualifier: tuple[str, ...], column: str
     found = [c for c in item.columns if c.name == column]
     if len(found) > 1:
         raise UserError(f'column reference "{column}" is ambiguous', "42702", position=name.at + 1)
+    if not found and column == "tableoid" and item.oid is not None:
+        return Constant(str(item.oid), OID)
     if not found:
         near = difflib.get_close_matches(column, [c.name for c in item.columns], 1)
         hint = f'Perhaps you meant to reference the column "{qualifier[-1]}.{near[0]}".' if near else None

@@ -47,7 +47,10 @@ _DAY_US: Final = 86_400_000_000
 
 def _shifted(symbol: str, type_: SqlType) -> Function:
     kernel = f"hw_{type_.kind}_{'add' if symbol == '+' else 'sub'}"
-    return operator(symbol, (type_, INTERVAL), type_, f"({{0}} {symbol} {{1}})", call(SPARK, kernel, "{0}", "{1}"))
+    duckdb = f"({{0}} {symbol} {{1}})"
+    if type_ == TIMESTAMPTZ:  # with a zone DuckDB takes days before months; in UTC none is needed
+        duckdb = f"CAST((CAST({{0}} AS TIMESTAMP) {symbol} {{1}}) AS TIMESTAMPTZ)"
+    return operator(symbol, (type_, INTERVAL), type_, duckdb, call(SPARK, kernel, "{0}", "{1}"))
 
 
 def _shifted_date(symbol: str) -> Function:
@@ -125,7 +128,9 @@ def _extract(kind: str) -> tuple[Form, Form]:
 
 def _date_part(kind: str) -> tuple[Form, Form]:
     def make(engine: str, texts: Texts, types: Types) -> str:
-        return f"(CAST({call(engine, f'hw_extract_{kind}', *texts)} AS DOUBLE) / 1000000)"
+        value = cast_to(engine, texts[1], TIMESTAMP) if kind == "date" else texts[1]
+        kernel = f"hw_extract_{'timestamp' if kind == 'date' else kind}"
+        return f"(CAST({call(engine, kernel, texts[0], value)} AS DOUBLE) / 1000000)"
 
     return both(make)
 

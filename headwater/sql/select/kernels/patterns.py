@@ -154,9 +154,9 @@ def _time_part(word: str, clock: _Clock, field: Field) -> str | None:
         case "SSSS" | "SSSSS":
             return str(clock.hour * 3600 + clock.minute * 60 + clock.second)
         case "AM" | "PM":
-            return _cased("PM" if clock.hour >= 12 else "AM", field.word)
+            return _cased("PM" if clock.hour % 24 >= 12 else "AM", field.word)
         case "A.M." | "P.M.":
-            return _cased("P.M." if clock.hour >= 12 else "A.M.", field.word)
+            return _cased("P.M." if clock.hour % 24 >= 12 else "A.M.", field.word)
         case _ if word.startswith("FF"):
             return f"{clock.microsecond:06d}"[: int(word[2])]
     return None
@@ -375,7 +375,7 @@ def _read_word(text: str, place: int, word: str, field: Field, values: dict[str,
                 values[key] = number
             return place + len(name)
     raise UserError(
-        f'invalid value "{text[place : place + 3]}" for "{field.word}"',
+        f'invalid value "{text[place:]}" for "{field.word}"',
         "22007",
         detail="The given value did not match any of the allowed values for this field.",
     )

@@ -196,6 +196,8 @@ def _extracted_whole(days: Numbers, clock: Numbers, field: str) -> Numbers:
             return (days + 4) % 7
         case "isodow":
             return (days + 3) % 7 + 1
+        case "julian":  # of dates only: a moment's has a fraction
+            return days + 2_440_588
         case "week":
             return _iso_week(days)[1]
         case "isoyear":
@@ -242,7 +244,7 @@ def _by_field(
     listed = np.array(names.to_pylist(), dtype=object)
     for name in {name for name, gone in zip(listed, missing, strict=True) if not gone}:
         field = _FIELDS.get(name.strip().lower())
-        if field is None:
+        if field is None or (field not in allowed and allowed is _TRUNCATED):
             raise _unknown_field(name, kind)
         if field not in allowed:
             raise _unsupported_field(name, kind)
@@ -265,7 +267,7 @@ _CLOCK: Final = frozenset({"microseconds", "milliseconds", "second", "minute", "
 _EXTRACTED_OF: Final[dict[str, frozenset[str]]] = {
     "timestamp": _EXTRACTED,
     "timestamptz": _EXTRACTED | _ZONES,
-    "date": (_EXTRACTED - _CLOCK) | {"epoch"},
+    "date": (_EXTRACTED - _CLOCK) | {"epoch", "julian"},
     "time": _CLOCK,
 }
 
@@ -332,8 +334,12 @@ def _trunc_interval(name: str, value: Interval) -> Interval:
         return int(months / units[field]) * units[field], 0, 0
     clock = {"day": DAY_US, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000,
              "milliseconds": 1_000, "microseconds": 1}  # fmt: skip
+    if field == "week":
+        error = _unsupported_field(name, "interval")
+        error.detail = "Months usually have fractional weeks."
+        raise error
     if field not in clock:
-        raise _unsupported_field(name, "interval")
+        raise _unknown_field(name, "interval")
     if field == "day":
         return months, days, 0
     whole = abs(microseconds) // clock[field] * clock[field]
@@ -442,8 +448,10 @@ def _make_timestamp(year: int, month: int, day: int, hour: int, minute: int, sec
 
 
 def _from_epoch(seconds: float) -> int:
-    if not math.isfinite(seconds):
-        raise UserError(f'timestamp out of range: "{seconds:g}"', "22008")
+    if math.isnan(seconds):
+        raise UserError("timestamp cannot be NaN", "22008")
+    if math.isinf(seconds):
+        raise not_supported("infinite timestamps")
     moment = round((seconds - _EPOCH_2000 / 1_000_000) * 1_000_000) + _EPOCH_2000
     if not TIMESTAMP_MIN <= moment <= TIMESTAMP_MAX:
         raise UserError(f'timestamp out of range: "{seconds:g}"', "22008")
@@ -484,7 +492,11 @@ def _local(moment: int) -> datetime:
     try:
         return _EPOCH + timedelta(microseconds=moment)
     except OverflowError:
-        raise UserError("timestamp out of range", "22008") from None
+        raise _beyond_zones() from None
+
+
+def _beyond_zones() -> UserError:
+    return not_supported("time zones outside the years 1 to 9999")
 
 
 def to_zone(name: str, moment: int) -> int:
@@ -492,7 +504,10 @@ def to_zone(name: str, moment: int) -> int:
     zone = _zone(name)
     if isinstance(zone, int):
         return moment + zone * 1_000_000
-    offset = zone.fromutc(_local(moment).replace(tzinfo=zone)).utcoffset()
+    try:
+        offset = zone.fromutc(_local(moment).replace(tzinfo=zone)).utcoffset()
+    except OverflowError:
+        raise _beyond_zones() from None
     return moment + _offset_us(offset)
 
 

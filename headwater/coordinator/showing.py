@@ -86,7 +86,9 @@ def _schema_condition(names: SessionNames, from_: Name | None) -> str:
         return f"schema_id = {quote_string(names.resolve_schema(from_.parts).id)}"
     schema = names.current_schema()
     if schema is None:
-        raise UserError("no schema has been selected", "3F000", hint="SHOW ... FROM a_schema, or SET search_path.")
+        raise UserError(
+            "no schema has been selected", "3F000", hint="SHOW ... FROM a_schema, or SET search_path."
+        )
     return f"schema_id = {quote_string(schema.id)}"
 
 

@@ -31,7 +31,6 @@ from headwater.coordinator.sequence import (
     write,
 )
 from headwater.core.errors import InvariantViolation
-from headwater.core.relation import Column
 from headwater.core.types import SqlType
 from headwater.sql.statements.alter_cluster import AlterCluster
 from headwater.sql.statements.alter_rename import AlterRename
@@ -155,8 +154,3 @@ async def run(session: SqlSession, statement: Prepared, arguments: tuple[str | N
     await session.world.carry_out(session, outcome)
     session.notify(*outcome.notices)
     return Result(lambda _: outcome.tag)
-
-
-def text_columns(*names: str) -> tuple[Column, ...]:
-    """Columns of text."""
-    return tuple(Column(name, SqlType("text")) for name in names)

@@ -1,0 +1,123 @@
+"""Queries as statements need them: planned, given a timestamp, run.
+
+Shared by SELECT, SHOW, EXPLAIN, SUBSCRIBE, COPY and the statements that write what a query finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from headwater.coordinator import showing
+from headwater.coordinator.api import Notice, Prepared
+from headwater.coordinator.read import PreparedRead
+from headwater.core.errors import UserError
+from headwater.core.relation import Relation
+from headwater.core.time import to_text
+from headwater.core.types import SqlType
+from headwater.formats.arrow import state_schema
+from headwater.sql.parts import AsOf
+from headwater.sql.select import plan_query
+from headwater.sql.select.plan import Query
+from headwater.sql.statements.select import Select
+
+if TYPE_CHECKING:
+    from headwater.coordinator.session import SqlSession
+
+_PLAN_AGE_MS_MAX = 20
+"""A plan contains the moment it was made at (now()), so an older one is made again."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectPlan:
+    """A planned query and what it was planned against."""
+
+    query: Query
+    catalog_version: int
+    made_at_ms: int
+    parameter_types: tuple[SqlType | None, ...]
+
+
+def plan(session: SqlSession, statement: Any, parameter_types: tuple[SqlType | None, ...]) -> SelectPlan:
+    """Plan a query against the catalog of this moment."""
+    names = session.names()
+    if isinstance(statement, Select):
+        text, offset = statement.query.text, statement.query.offset
+    else:
+        text, offset = showing.query_text(names, statement), 0
+    query = plan_query(text, names, session.facts(), parameter_types, offset)
+    return SelectPlan(query, session.state.version, session.world.clock.now_ms(), parameter_types)
+
+
+def current(session: SqlSession, prepared: Prepared) -> SelectPlan:
+    """The plan, made again if the catalog or the time has moved on."""
+    made: SelectPlan = prepared.plan  # type: ignore[assignment]
+    fresh = session.world.clock.now_ms() - made.made_at_ms <= _PLAN_AGE_MS_MAX
+    if fresh and made.catalog_version == session.state.version:
+        return made
+    again = plan(session, prepared.parsed.statement, prepared.parameters)
+    if again.query.columns() != prepared.columns:
+        raise UserError(
+            "cached plan must not change result type", "0A000", hint="Prepare the statement again."
+        )
+    return again
+
+
+def run_read(session: SqlSession, read: PreparedRead) -> AsyncIterator[pa.RecordBatch]:
+    """The read's batches, on the engine the session wants."""
+    return session.world.reads.run(read, session.settings.get("read_engine"))  # type: ignore[arg-type]
+
+
+async def open_read(session: SqlSession, query: Query, as_of: AsOf | None) -> PreparedRead:
+    """Fix the timestamp within the rules of the session's transaction."""
+    session.enter("read")
+    world, transaction = session.world, session.transaction
+    moment = None if as_of is None else timestamp(session, as_of.expression.text, as_of.expression.offset)
+    pinned = transaction.hold if transaction is not None else None
+    if pinned is not None and moment is not None and moment != pinned.ts:
+        raise UserError("AS OF in a transaction must be the timestamp of its first read", "25000")
+    if query.relation_ids and any(id_ in world.catalog.state.items for id_ in query.relation_ids):
+        read = await world.reads.prepare(
+            query, session.isolation, moment, as_of.at_least if as_of else False, pinned, session.system_facts
+        )
+        if transaction is not None and pinned is None:
+            transaction.hold = world.hold_everything(read.ts)
+    else:
+        read = await world.reads.prepare(
+            query, session.isolation, moment, False, pinned, session.system_facts
+        )
+    if session.settings.get("emit_timestamp_notice") == "on":
+        session.notify(Notice("NOTICE", f"query timestamp: {read.ts} ({to_text(read.ts)})", "MZ001"))
+    return read
+
+
+def timestamp(session: SqlSession, text: str, offset: int) -> int:
+    """The value of AS OF or UP TO: mz_timestamp, timestamp, or the text of either."""
+    for target in ("mz_timestamp", "timestamptz"):
+        try:
+            query = plan_query(f"SELECT ({text})::{target}", session.names(), session.facts(), (), offset - 8)
+            value = session.world.constant(query)
+        except UserError:
+            continue
+        if value is None:
+            break
+        return int(value) if target == "mz_timestamp" else int(value.timestamp() * 1000)
+    raise UserError(
+        "AS OF or UP TO should be castable to a (non-null) mz_timestamp value", "22023", position=offset + 1
+    )
+
+
+async def collect(session: SqlSession, query: Query) -> pa.Table:
+    """A query's whole result at the session's timestamp."""
+    read = await session.world.reads.prepare(query, session.isolation, facts=session.system_facts)
+    batches = [batch async for batch in run_read(session, read)]
+    return pa.Table.from_batches(batches, state_schema(Relation(query.columns())))
+
+
+async def batches_of(rows: pa.RecordBatch | pa.Table) -> AsyncIterator[pa.RecordBatch]:
+    """Rows that are there already, as a result wants them."""
+    for batch in rows.to_batches() if isinstance(rows, pa.Table) else (rows,):
+        yield batch
