@@ -51,11 +51,20 @@ class Backfill:
         self._options = options
         self._exports = {export.table_id: export for export in exports}
         self._ingestion = ingestion
+        self._working = ""  # the table that is being read or made a Delta table
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="backfill", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
+
+    def alive(self) -> bool:
+        """Whether anything of this backfill still runs."""
+        return self._thread.is_alive()
+
+    def writing(self, table_id: str) -> bool:
+        """Whether files of this table may still be written."""
+        return self.alive() and (table_id in self._exports or table_id == self._working)
 
     def stop(self) -> None:
         """Give up after the chunks under way."""
@@ -88,11 +97,12 @@ class Backfill:
         versions: dict[str, int] = {}
         totals: dict[str, int] = {}
         for export in list(self._exports.values()):
+            self._working = export.table_id
             files = self._snapshot(export)
             if files is None:
                 return False
             collection = ledger.collection(export.table_id)
-            if collection is None:
+            if collection is None or export.table_id not in self._exports:
                 continue
             if collection.hydrated:
                 self._ingestion.backfill_progress(export.table_id, 0, 0, committed=True)
@@ -103,6 +113,7 @@ class Backfill:
             versions[export.table_id] = commit_state(
                 data_dir, export.table_id, export.relation, kept, collection.joined_ts, now_ms
             )
+        self._working = ""
         versions = {id_: version for id_, version in versions.items() if id_ in self._exports}
         failpoint("backfill.before_hydrate")
         ledger.hydrate(versions)

@@ -82,7 +82,9 @@ class Ingestion:
         self._writer = WriterState(0, 0, None)
         self._members: dict[str, Export] = {}
         self._poisoned: set[str] = set()
+        self._joining: set[str] = set()
         self._backfills: dict[str, Backfill] = {}
+        self._started: list[Backfill] = []  # backfills whose thread may still run
         self._counters: dict[str, Counters] = {}
         self._wake = threading.Condition()
         self._stopping = False
@@ -115,9 +117,17 @@ class Ingestion:
         found = self._world.ledger.collections(self.source_id)
         return [id_ for id_, collection in found.items() if collection.hydrated]
 
-    def reading(self, collection_id: str) -> bool:
-        """Whether a tick or backfill under way may still write files of this table."""
-        return collection_id in self._members
+    def writing(self, collection_id: str) -> bool:
+        """Whether a tick or backfill under way may still write files of this table, or name it."""
+        return (
+            collection_id in self._members
+            or collection_id in self._joining
+            or any(backfill.writing(collection_id) for backfill in list(self._started))
+        )
+
+    def finished(self) -> bool:
+        """Whether everything has ended that `stop` asked to end."""
+        return not self._thread.is_alive() and not any(backfill.alive() for backfill in self._started)
 
     def restated(self) -> list[Any]:
         """Responses that tell a newly connected environment where this source stands."""
@@ -162,6 +172,10 @@ class Ingestion:
                 log.error("invariant violated", source=self.source_id, what=str(error))
                 self._world.set_status(self.source_id, "failed", f"internal: {error}")
                 return
+            except Exception as error:
+                log.exception("ingestion failed", source=self.source_id)
+                self._world.set_status(self.source_id, "failed", f"internal: {type(error).__name__}: {error}")
+                return
             with self._wake:
                 if not self._dirty and not self._stopping and wait_s > 0:
                     self._wake.wait(None if self._resting() else wait_s)
@@ -200,6 +214,12 @@ class Ingestion:
             if export.table_id in known:
                 self._members[export.table_id] = export
         self._poisoned = {id_ for id_ in known if ledger.errors(id_)}
+        for table_id in self._members:
+            errors = ledger.errors(table_id)
+            if errors:
+                self._world.set_status(table_id, "stalled", errors[0][2])
+            else:
+                self._world.set_status(table_id, "running" if known[table_id].hydrated else "starting")
         self._resume_backfills()
         if self._writer.ts and self._frontier().to_json() is None:
             self.upper = TIMESTAMP_END
@@ -214,15 +234,20 @@ class Ingestion:
         with self._wake:
             self._dirty = False
             wanted = {e.table_id: e for e in map(Export.from_json, self._wanted.exports)}
+            # Said before the lock is let go, so that a drop that follows another description waits for us.
+            self._joining = {id_ for id_ in wanted if id_ not in self._members}
         for table_id in [id_ for id_ in self._members if id_ not in wanted]:
             backfill = self._backfills.pop(table_id, None)
             if backfill is not None:
                 backfill.stop_table(table_id)
             del self._members[table_id]
             self._counters.pop(table_id, None)
-        new = [export for id_, export in wanted.items() if id_ not in self._members]
-        if not new or not self._writer.ts:
-            return
+        new = [wanted[id_] for id_ in wanted if id_ in self._joining]
+        if new and self._writer.ts:
+            self._join(new)
+        self._joining = set()
+
+    def _join(self, new: list[Export]) -> None:
         failpoint("ingestion.before_join")
         self._world.ledger.join(
             [
@@ -249,7 +274,10 @@ class Ingestion:
         for exports in batches.values():
             backfill = Backfill(self._world, self._type, self._wanted.options, exports, self)
             self._backfills.update({export.table_id: backfill for export in exports})
+            self._started = [started for started in self._started if started.alive()] + [backfill]
             backfill.start()
+            if self._stopping:
+                backfill.stop()
 
     def _mint(self) -> int:
         return max(self._world.clock.now_ms(), self.upper, self._writer.ts + 1, self._world.ts_floor + 1)

@@ -25,7 +25,7 @@ from headwater.cluster.spark import build_session
 from headwater.cluster.world import World
 from headwater.core import protocol
 from headwater.core.clock import SYSTEM_CLOCK
-from headwater.core.errors import InvariantViolation
+from headwater.core.errors import InvariantViolation, TransientError
 from headwater.core.limits import SHUTDOWN_S_MAX
 from headwater.observe.failpoints import arm_from
 from headwater.observe.log import configure
@@ -89,6 +89,7 @@ class Cluster:
         self.world = world
         self._reader = reader
         self._ingestions: dict[str, Ingestion] = {}
+        self._ending: list[Ingestion] = []  # told to stop, not quite done
         self._stated: set[str] = set()
         self._epoch = 0
         self._connection: Connection | None = None
@@ -123,12 +124,16 @@ class Cluster:
         connection.send(protocol.Welcome(protocol.PROTOCOL_VERSION, os.getpid()))
         for status in list(self.world.statuses.values()):
             connection.send(status)
-        while self._connection is connection:
-            command = connection.receive()
-            if command is None:
-                break
-            self._obey(command)
-        connection.close()
+        try:
+            while self._connection is connection:
+                command = connection.receive()
+                if command is None:
+                    break
+                self._obey(command)
+        except TransientError as error:
+            log.warning("a command failed; the environment will state everything again", error=str(error))
+        finally:
+            connection.close()
 
     def _obey(self, command: Any) -> None:
         match command:
@@ -170,10 +175,11 @@ class Cluster:
             self.report(protocol.Folded(collection_id, as_of, 0.0))
 
     def _stop(self, source_id: str) -> None:
+        """Without waiting: a new ingestion of the same source would fence this one."""
         ingestion = self._ingestions.pop(source_id, None)
         if ingestion is not None:
             ingestion.stop()
-            ingestion.join(SHUTDOWN_S_MAX)
+            self._ending.append(ingestion)
 
     def _drop(self, ids: list[str]) -> None:
         for id_ in ids:
@@ -182,7 +188,12 @@ class Cluster:
         self._maintenance.drop(ids)
 
     def _busy(self, collection_id: str) -> bool:
-        return any(ingestion.reading(collection_id) for ingestion in list(self._ingestions.values()))
+        """Whether a tick or backfill may still write files of this table."""
+        self._ending = [ingestion for ingestion in self._ending if not ingestion.finished()]
+        return any(
+            collection_id == ingestion.source_id or ingestion.writing(collection_id)
+            for ingestion in self._ending
+        ) or any(ingestion.writing(collection_id) for ingestion in list(self._ingestions.values()))
 
     def shut_down(self) -> None:
         """End the ticks under way; what is not committed then is read again by the next process."""

@@ -88,7 +88,7 @@ class SqlSession:
         if parsed.statement is None:
             return Prepared(parsed, (), None)
         self._check_usable(parsed.statement)
-        with self._failing(parsed.offset):
+        with self._failing():
             return self.describe(parsed, parameter_types)
 
     async def execute(self, prepared: Prepared, arguments: tuple[str | None, ...] = ()) -> Result:
@@ -97,7 +97,7 @@ class SqlSession:
         self.active_query = prepared.parsed.text
         self.query_started_at_ms = self.world.clock.now_ms()
         self._cancelled = None
-        with self._failing(prepared.parsed.offset):
+        with self._failing():
             result = await self.cancellable(self.run(prepared, arguments))
         if result.batches is not None:
             result.batches = self._watched(result.batches)
@@ -143,8 +143,8 @@ class SqlSession:
                 hint="ROLLBACK ends the block.",
             )
 
-    def _failing(self, offset: int = 0) -> _Failing:
-        return _Failing(self, offset)
+    def _failing(self) -> _Failing:
+        return _Failing(self)
 
     def enter(self, kind: Class) -> None:
         """The statement that runs is of this class."""
@@ -277,18 +277,15 @@ class SqlSession:
 
 
 class _Failing:
-    """An error inside a transaction block aborts the block; its place is counted in the whole text."""
+    """An error inside a transaction block aborts the block."""
 
-    def __init__(self, session: SqlSession, offset: int) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
-        self._offset = offset
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, UserError) and error.position:
-            error.position += self._offset
         transaction = self._session.transaction
         if error is not None and transaction is not None and transaction.explicit:
             transaction.failed = True

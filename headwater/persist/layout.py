@@ -41,3 +41,8 @@ def metadata_path(data_dir: Path) -> Path:
 def cluster_socket(data_dir: Path, name: str) -> Path:
     """The Unix socket a local cluster listens on."""
     return data_dir / f"cluster-{name}.sock"
+
+
+def cluster_lock(data_dir: Path, name: str) -> Path:
+    """Locked by the one process that runs this cluster, from its first moment on."""
+    return data_dir / f"cluster-{name}.lock"

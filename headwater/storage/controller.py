@@ -5,7 +5,8 @@
 If the connection breaks, the supervisor sees to it that there is a process again
 and all of it is repeated.  Whoever waits (for a frontier, for rows) waits through
 that; peeks that were running are sent again, because a read at a timestamp gives
-the same answer twice.
+the same answer twice, unless the client has some of the rows already: the same rows
+may come in another order.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import structlog
 
 from headwater.core import protocol
 from headwater.core.clock import Clock
-from headwater.core.errors import InvariantViolation, UserError
+from headwater.core.errors import HeadwaterError, InvariantViolation, UserError
 from headwater.core.limits import CLUSTER_CONNECT_RETRY_S
 from headwater.core.time import TIMESTAMP_END
 from headwater.observe import metrics
@@ -37,6 +38,20 @@ class PendingPeek:
 
     command: protocol.Peek
     answers: asyncio.Queue[pa.RecordBatch | str | UserError | None] = field(default_factory=asyncio.Queue)
+    arrived: int = 0
+
+    def answer(self, answer: pa.RecordBatch | str | UserError | None) -> None:
+        self.arrived += 1
+        self.answers.put_nowait(answer)
+
+    def restart(self) -> bool:
+        """Forget what has come; False when somebody has taken some of it already."""
+        if self.answers.qsize() < self.arrived:
+            return False
+        self.arrived = 0
+        while not self.answers.empty():
+            self.answers.get_nowait()
+        return True
 
 
 class Controller:
@@ -141,10 +156,13 @@ class Controller:
         """End the cluster with us."""
         if self._task is not None:
             self._task.cancel()
+        if self.fenced.is_set():
+            return  # it is another's cluster now
+        told = self.connected
         self._send(protocol.Shutdown())
         if self._writer is not None:
             self._writer.close()
-        await self._supervisor.stop()
+        await self._supervisor.stop(told)
 
     def _send(self, message: Any) -> None:
         """If nobody listens, it is stated again at the next connect."""
@@ -158,6 +176,8 @@ class Controller:
                 await self._converse(reader, writer)
             except (OSError, asyncio.IncompleteReadError) as error:
                 log.warning("cluster connection lost", error=str(error) or type(error).__name__)
+            except HeadwaterError as error:
+                log.error("cluster connection given up", error=str(error))
             finally:
                 self.connected = False
                 self._writer = None
@@ -167,6 +187,7 @@ class Controller:
                         id_, "starting", None, "The cluster is being restarted.", self._clock.now_ms()
                     )
                 )
+            await asyncio.sleep(CLUSTER_CONNECT_RETRY_S)
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         while True:
@@ -208,8 +229,18 @@ class Controller:
         self._send(protocol.InitializationComplete())
         if self._drops:
             self._send(protocol.DropCollections(sorted(self._drops)))
-        for pending in self._peeks.values():
-            self._send(pending.command)
+        for peek_id, pending in list(self._peeks.items()):
+            if pending.restart():
+                self._send(pending.command)
+            else:
+                del self._peeks[peek_id]
+                pending.answer(
+                    UserError(
+                        "the cluster was restarted while it was sending the result",
+                        "57P01",
+                        hint="Run the statement again.",
+                    )
+                )
 
     @staticmethod
     async def _receive(reader: asyncio.StreamReader) -> tuple[Any, bytes]:
@@ -266,7 +297,7 @@ class Controller:
     def _answer(self, peek_id: str, answer: pa.RecordBatch | str | UserError | None) -> None:
         pending = self._peeks.get(peek_id)
         if pending is not None:
-            pending.answers.put_nowait(answer)
+            pending.answer(answer)
 
     @property
     def undropped(self) -> frozenset[str]:

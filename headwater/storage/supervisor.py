@@ -9,6 +9,7 @@ does not reach it: the server tells it to end.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import signal
 import sys
@@ -19,6 +20,7 @@ import structlog
 from headwater.core.limits import CLUSTER_RESTART_DELAY_S_MAX, RETRY_DELAY_S_MIN, SHUTDOWN_S_MAX
 from headwater.observe import metrics
 from headwater.options import LogOptions, SparkOptions, UnixAddress
+from headwater.persist.layout import cluster_lock
 
 log = structlog.get_logger("supervisor")
 
@@ -30,6 +32,7 @@ class Supervisor:
         self, data_dir: Path, name: str, address: UnixAddress, spark: SparkOptions, logging: LogOptions
     ) -> None:
         self._name = name
+        self._lock_path = cluster_lock(data_dir, name)
         self._arguments = [
             *("--data-dir", str(data_dir)),
             *("--name", name),
@@ -50,7 +53,7 @@ class Supervisor:
 
     async def ensure(self) -> None:
         """Start the process unless it runs; waits out the delay after a failure."""
-        if self.running:
+        if self.running or self._starting_elsewhere():
             return
         if self._process is not None:
             log.warning("cluster ended", status=self._process.returncode, restart_in_s=self._delay_s)
@@ -70,13 +73,26 @@ class Supervisor:
         self._starts += 1
         log.info("cluster started", pid=self._process.pid)
 
+    def _starting_elsewhere(self) -> bool:
+        """Whether a cluster that we have not started has the lock: it listens soon, or ends."""
+        try:
+            with self._lock_path.open("rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        return False
+
     def healthy(self) -> None:
         """The cluster has answered: the next failure is not a continuation of earlier ones."""
         self._delay_s = RETRY_DELAY_S_MIN
 
-    async def stop(self) -> None:
-        """Wait for the process to end, having been told to; then insist."""
+    async def stop(self, told: bool) -> None:
+        """Wait for the process to end, having been `told` to; one that could not be told is sent a signal."""
         if self._process is not None and self._process.returncode is None:
+            if not told:
+                self._process.terminate()
             try:
                 await asyncio.wait_for(self._process.wait(), SHUTDOWN_S_MAX)
             except TimeoutError:
@@ -84,6 +100,11 @@ class Supervisor:
                 await self._process.wait()
         elif self.adopted_pid is not None:
             await self._stop_adopted(self.adopted_pid)
+        elif self._starting_elsewhere():
+            pid = int(self._lock_path.read_text().strip() or 0)
+            if pid and _alive(pid):
+                os.kill(pid, signal.SIGTERM)
+                await self._stop_adopted(pid)
 
     async def _stop_adopted(self, pid: int) -> None:
         """A cluster that is not our child cannot be waited for, only looked at."""

@@ -23,7 +23,12 @@ async def run_prepare(session: SqlSession, prepared: Prepared, arguments: tuple[
         if statement.name in session.statements:
             raise UserError(f'prepared statement "{statement.name}" already exists', "42P05")
         parsed = ParsedStatement(statement.statement, statement.text.text, statement.text.offset)
-        session.statements[statement.name] = await session.prepare(parsed, statement.types)
+        try:
+            session.statements[statement.name] = await session.prepare(parsed, statement.types)
+        except UserError as error:
+            if error.position:
+                error.position += statement.text.offset
+            raise
     return Result(lambda _: "PREPARE")
 
 

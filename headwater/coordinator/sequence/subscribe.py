@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from headwater.coordinator import queries
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
 from headwater.coordinator.subscribe import Changes, Hub, Progress, Subscriber
+from headwater.coordinator.timestamps import Hold
 from headwater.core.errors import UserError, not_supported
 from headwater.core.relation import Column, Relation
 from headwater.core.time import TIMESTAMP_END
@@ -97,9 +98,17 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
     )
     hub, subscriber = world.hubs.join(query, read.inputs, read.ts)
     feed = _Feed(session, statement, query, read.ts, up_to, hub, subscriber)
+    # The read lets go of its files at its end; what came between it and the hub is needed longer.
+    kept = world.holds.acquire(read.inputs.ids(), read.ts)
     snapshot = queries.run_read(session, read) if statement.snapshot else None
-    result = Result(lambda rows: f"SUBSCRIBE {rows}", prepared.columns, feed.batches(snapshot, read.close))
-    result.closed = lambda: (read.close(), feed.close())[1]
+    result = Result(lambda rows: f"SUBSCRIBE {rows}", prepared.columns, feed.batches(snapshot, kept))
+
+    def closed() -> None:
+        read.close()
+        kept.release()
+        feed.close()
+
+    result.closed = closed
     world.subscriptions[id(feed)] = (session, frozenset(read.inputs.ids()))
     metrics.subscription_opened()
     return result
@@ -127,7 +136,7 @@ class _Feed:
             metrics.subscription_closed()
 
     async def batches(
-        self, snapshot: AsyncIterator[pa.RecordBatch] | None, release: object
+        self, snapshot: AsyncIterator[pa.RecordBatch] | None, kept: Hold
     ) -> AsyncIterator[pa.RecordBatch]:
         try:
             if self.up_to is not None and self.as_of >= self.up_to:
@@ -147,13 +156,11 @@ class _Feed:
                     if self._beyond(changes.ts):
                         return
                     yield self._rows(changes.ts, changes.rows)
-            if callable(release):
-                release()
+            kept.release()
             async for batch in self._follow():
                 yield batch
         finally:
-            if callable(release):
-                release()
+            kept.release()
             self.close()
 
     def _beyond(self, ts: int) -> bool:

@@ -56,6 +56,7 @@ from headwater.sql.select.functions.forms import (
     numeric_text,
     type_text,
 )
+from headwater.sql.select.functions.json import object_key
 
 Make = Callable[[str, Texts, Types], str]
 
@@ -233,10 +234,11 @@ def _documents(kernel: str) -> tuple[Form, Form]:
     def make(engine: str, texts: Texts, types: Types) -> str:
         value, type_ = texts[0], types[0]
         if len(texts) == 2:
-            value = f"{{'k': {texts[0]}, 'v': {texts[1]}}}"
+            key = object_key(engine, texts[0], types[0])
+            value = f"{{'k': {key}, 'v': {texts[1]}}}"
             if engine == SPARK:
-                value = f"named_struct('k', {texts[0]}, 'v', {texts[1]})"
-            type_ = SqlType("record", fields=(("k", types[0]), ("v", types[1])))
+                value = f"named_struct('k', {key}, 'v', {texts[1]})"
+            type_ = SqlType("record", fields=(("k", TEXT), ("v", types[1])))
         return call(engine, kernel, f"<<list|{value}>>", type_text(list_of(type_), engine))
 
     return both(make)

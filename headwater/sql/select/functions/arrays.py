@@ -201,11 +201,11 @@ def _looking() -> list[Function]:
     entries = []
     for whole in ("anyarray", "anylist"):
         entries += [
-            Function("@>", (whole, whole), BOOL, *_checked(_contains), "operator"),
-            Function("<@", (whole, whole), BOOL, *_checked(turned), "operator"),
+            _guarded("@>", (whole, whole), BOOL, _checked(_contains)),
+            _guarded("<@", (whole, whole), BOOL, _checked(turned)),
         ]
     entries += [
-        Function("&&", ("anyarray", "anyarray"), BOOL, *_checked(_overlaps), "operator"),
+        _guarded("&&", ("anyarray", "anyarray"), BOOL, _checked(_overlaps)),
         Function("array_position", ("anyarray", "anyelement"), INT4, *_checked(_position)),
         Function("array_positions", ("anyarray", "anyelement"), array_of(INT4), *_checked(_positions)),
         Function("array_remove", ("anyarray", "anyelement"), first, *_checked(_removed)),

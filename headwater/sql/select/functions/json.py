@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from headwater.core.errors import UserError
 from headwater.core.types import BOOL, INT4, JSON, JSONB, TEXT, SqlType, array_of
+from headwater.sql.select.functions.casts import find_cast
 from headwater.sql.select.functions.entry import Form, Function
 from headwater.sql.select.functions.forms import SPARK, Texts, Types, both, call, kernel_function, type_text
 
@@ -39,6 +41,34 @@ def _of_values(kernel: str) -> tuple[Form, Form]:
         return call(engine, kernel, value, type_text(type_, engine))
 
     return both(make)
+
+
+def _build_object(engine: str, texts: Texts, types: Types) -> str:
+    """Keys become text first, as a cast would make them."""
+    if len(texts) % 2:
+        raise UserError(
+            "argument list must have even number of elements",
+            "22023",
+            hint="The arguments of jsonb_build_object() must consist of alternating keys and values.",
+        )
+    made = [
+        object_key(engine, text, type_) if index % 2 == 0 else text
+        for index, (text, type_) in enumerate(zip(texts, types, strict=True))
+    ]
+    value, type_ = record_of(engine, tuple(made), tuple(TEXT if i % 2 == 0 else t for i, t in enumerate(types)))
+    return call(engine, "hw_jsonb_build_object", value, type_text(type_, engine))
+
+
+def object_key(engine: str, text: str, type_: SqlType) -> str:
+    """A value as the key of an object."""
+    if type_.element is not None or type_.kind in ("record", "json", "jsonb"):
+        raise UserError("key value must be scalar, not array, composite, or json", "22023")
+    if type_.kind in ("timestamp", "timestamptz"):  # in ISO form, as in a document
+        document = call(engine, "hw_to_jsonb", text, type_text(type_, engine))
+        return call(engine, "hw_jsonb_item_text", document, "0")
+    entry = find_cast(type_, TEXT)
+    form = None if entry is None else (entry.spark if engine == SPARK else entry.duckdb)
+    return text if form is None or isinstance(form, str) else form((text,), (type_, TEXT))
 
 
 def _operators() -> list[Function]:
@@ -78,7 +108,7 @@ def _path(kernel: str, name: str, returns: SqlType) -> Function:
 FUNCTIONS: Final[tuple[Function, ...]] = (
     *_operators(),
     Function("to_jsonb", ("any",), JSONB, *_of_value("hw_to_jsonb")),
-    Function("jsonb_build_object", ("any",), JSONB, *_of_values("hw_jsonb_build_object"), variadic=True),
+    Function("jsonb_build_object", ("any",), JSONB, *both(_build_object), variadic=True),
     Function("jsonb_build_array", ("any",), JSONB, *_of_values("hw_jsonb_build_array"), variadic=True),
     Function("jsonb_build_object", (), JSONB, "'{{}}'", "'{{}}'"),
     Function("jsonb_build_array", (), JSONB, "'[]'", "'[]'"),

@@ -166,6 +166,11 @@ def _member(document: Any, key: str) -> tuple[bool, Any]:
     return False, None
 
 
+def _element(document: Any, index: int) -> tuple[bool, Any]:
+    """An item by number; a scalar counts as an array of itself."""
+    return _item(document if isinstance(document, dict | list) else [document], index)
+
+
 def _item(document: Any, index: int) -> tuple[bool, Any]:
     if isinstance(document, list) and -len(document) <= index < len(document):
         return True, document[index]
@@ -311,7 +316,7 @@ def _replaced(
         raise UserError(f"path element at position {depth} is null", "22004")
     if isinstance(document, dict):
         return _replaced_member(document, step, rest, change, create, depth)
-    if isinstance(document, list):
+    if isinstance(document, list) and (document or create):
         return _replaced_item(document, step, rest, change, create, depth)
     return document
 
@@ -475,8 +480,8 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     Kernel("hw_jsonb_build_array", ("any", "text"), "text", _build_array),
     row_wise("hw_jsonb_get", _JT, "text", _getting(_member, print_value), raises=False),
     row_wise("hw_jsonb_get_text", _JT, "text", _getting(_member, as_text), raises=False),
-    row_wise("hw_jsonb_item", ("text", "int4"), "text", _getting(_item, print_value), raises=False),
-    row_wise("hw_jsonb_item_text", ("text", "int4"), "text", _getting(_item, as_text), raises=False),
+    row_wise("hw_jsonb_item", ("text", "int4"), "text", _getting(_element, print_value), raises=False),
+    row_wise("hw_jsonb_item_text", ("text", "int4"), "text", _getting(_element, as_text), raises=False),
     row_wise("hw_jsonb_path", _JP, "text", _getting(_walk, print_value), raises=False),
     row_wise("hw_jsonb_path_text", _JP, "text", _getting(_walk, as_text), raises=False),
     row_wise("hw_jsonb_contains", _JT, "bool", lambda a, b: contains(_read(a), _read(b)), raises=False),

@@ -1,6 +1,6 @@
-"""to_char over numbers: the patterns 9 0 . , D G S MI PL SG PR FM, and text in quotes.
+"""to_char over numbers: the patterns 9 0 . , D G S MI SG PR FM, and text in quotes.
 
-Currency, ordinals, Roman numerals, exponents and V are refused.
+PL, currency, ordinals, Roman numerals, exponents and V are refused.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from headwater.core.errors import UserError, not_supported
 from headwater.sql.select.kernels.kernel import Kernel, row_wise
 
 _EXACT: Final = Context(prec=2000)
-_TOKEN: Final = re.compile(r'FM|fm|MI|mi|PL|pl|SG|sg|PR|pr|S|s|D|d|G|g|[90.,]|"(?:[^"\\]|\\.)*"?|\\.|.', re.DOTALL)
-_REFUSED: Final = re.compile(r"EEEE|eeee|RN|rn|TH|th|V|v|L|l|C|c", re.DOTALL)
+_TOKEN: Final = re.compile(r'FM|fm|MI|mi|PL|pl|SG|sg|PR|pr|S|s|D|d|G|g|TH|th|RN|rn|[Ee]{4}|[90.,]|"(?:[^"\\]|\\.)*"?|\\.|.', re.DOTALL)
+_SIGNS: Final = ("S", "MI", "SG", "PR")
+_REFUSED: Final = re.compile(r"EEEE|eeee|PL|pl|RN|rn|TH|th|V|v|L|l|C|c", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class _Template:
     after: int
     zero_from: int  # the first 0 among the digits before the point, counted from the left; -1 is none
     zero_to: int  # the last 0 among those behind it, counted from 1
-    sign: str  # "", S, MI, PL, SG, PR
+    sign: str  # none, or one of _SIGNS
     pointed: bool
 
 
@@ -43,7 +44,7 @@ def _template(text: str) -> _Template:
         if word == "FM":
             bare = True
             continue
-        if word in ("S", "MI", "PL", "SG", "PR"):
+        if word in _SIGNS:
             if sign:
                 raise not_supported("several signs in a number template")
             sign = word
@@ -53,6 +54,8 @@ def _template(text: str) -> _Template:
             pointed = True
             token = "."
         elif token in ("9", "0"):
+            if sign == "PR":
+                raise UserError(f'"{token}" must be ahead of "PR"', "42601")
             if pointed:
                 after += 1
                 zero_to = after if token == "0" else zero_to
@@ -63,7 +66,9 @@ def _template(text: str) -> _Template:
             token = ","
         elif token[0] not in ',"\\' and _REFUSED.fullmatch(token):
             raise not_supported(f'the number template pattern "{token}"')
-        tokens.append(word if word in ("S", "MI", "PL", "SG", "PR") else token)
+        tokens.append(word if word in _SIGNS else token)
+    if not before:
+        raise not_supported("a number template without digits before the point")
     return _Template(tuple(tokens), bare, before, after, zero_from, zero_to, sign, pointed)
 
 
@@ -79,7 +84,7 @@ def shown(text: str, pattern: str) -> str | None:
     if not value.is_finite():
         raise not_supported("to_char of NaN and infinity")
     template = _template(pattern)
-    if template.sign in ("PL", "SG", "S") or "," in template.tokens and template.bare:
+    if template.sign in ("SG", "S") or "," in template.tokens and template.bare:
         _check_order(template)
     rounded = value.quantize(Decimal(1).scaleb(-template.after), ROUND_HALF_UP, _EXACT)
     negative = rounded < 0
@@ -102,7 +107,8 @@ def _assembled(template: _Template, negative: bool, whole: str, fraction: str) -
         first = min(first, template.zero_from)
     if not template.pointed and first == template.before and template.before:
         first -= 1
-    if template.bare and template.pointed and not whole and not fraction.strip("0") and template.before:
+    empty = not whole and not fraction.strip("0")
+    if template.bare and template.pointed and empty and not template.zero_to:
         first = min(first, template.before - 1)
     digits = whole.rjust(template.before, "0")
     parts: list[str] = []
@@ -146,8 +152,6 @@ def _sign_part(template: _Template, token: str, negative: bool) -> str:
             return "-" if negative else "+"
         case "MI":
             return "-" if negative else "" if template.bare else " "
-        case "PL":
-            return "" if template.bare and negative else " " if negative else "+"
         case "PR":
             return ""
     return _literal(token)
