@@ -85,6 +85,7 @@ class Backfill:
             except DriverLost:
                 return  # the ingestion's thread notices too and ends the process
             except HeadwaterError as error:
+                self._working = ""
                 for table_id in list(self._exports):
                     self._world.set_status(table_id, "stalled", str(error), getattr(error, "hint", None))
                 log.warning("backfill stalled", tables=sorted(self._exports), error=str(error))

@@ -119,11 +119,10 @@ class Ingestion:
 
     def writing(self, collection_id: str) -> bool:
         """Whether a tick or backfill under way may still write files of this table, or name it."""
-        return (
-            collection_id in self._members
-            or collection_id in self._joining
-            or any(backfill.writing(collection_id) for backfill in list(self._started))
-        )
+        named = collection_id in self._members or collection_id in self._joining
+        if named and self._thread.is_alive():
+            return True
+        return any(backfill.writing(collection_id) for backfill in list(self._started))
 
     def finished(self) -> bool:
         """Whether everything has ended that `stop` asked to end."""
@@ -248,6 +247,7 @@ class Ingestion:
         self._joining = set()
 
     def _join(self, new: list[Export]) -> None:
+        """New tables begin where the source stands now."""
         failpoint("ingestion.before_join")
         self._world.ledger.join(
             [

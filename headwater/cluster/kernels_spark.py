@@ -7,6 +7,7 @@ and how each answers Spark, is in sql/select/kernels.
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pyarrow as pa
@@ -14,10 +15,18 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import arrow_udf
 
 from headwater.sql.select.kernels import KERNELS, Kernel, spark_function
+from headwater.sql.select.spark import SESSION_SETTINGS
 
 
 def register(spark: SparkSession) -> None:
-    """Register every kernel under its name; sessions made of this one have their own registry."""
+    """Make a session ready for the texts of sql/select/spark.py: kernels, and settings they rely on.
+
+    Sessions made of this one have their own registry, so each must be registered.
+    """
+    for name, value in SESSION_SETTINGS.items():
+        spark.conf.set(name, value)
+    # Spark's Python side prints every failed query with its Java trace, the user's data in it.
+    logging.getLogger("SQLQueryContextLogger").disabled = True
     for kernel in KERNELS:
         spark.udf.register(kernel.name, _arrow_function(kernel))
 

@@ -1,13 +1,15 @@
 """The housekeeping thread: drops, forgetting, folds, sweeps; one thing at a time.
 
 Because it is one thread, a fold never meets the drop of the same table, and
-folds take one core at most from the ticks.
+folds take one core at most from the ticks.  Every table is on its own: one that
+cannot be folded says so in its status and is left alone for a while, the others go on.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import structlog
 
@@ -15,13 +17,21 @@ from headwater.cluster.fold import due, fold
 from headwater.cluster.jobs import DriverLost
 from headwater.cluster.world import World
 from headwater.core.errors import HeadwaterError
-from headwater.core.limits import FOLD_CHECK_S_MAX, SWEEP_INTERVAL_S
+from headwater.core.limits import FOLD_CHECK_S_MAX, FOLD_RETRY_DELAY_S_MAX, SWEEP_INTERVAL_S
 from headwater.core.protocol import Dropped
 from headwater.persist.retention import drop_collection, forget, sweep
 
 log = structlog.get_logger("maintenance")
 
 _TURN_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """A table whose fold failed, and when it is tried again."""
+
+    again_at_s: float
+    delay_s: float
 
 
 class Maintenance:
@@ -33,6 +43,7 @@ class Maintenance:
         self._lost = lost
         self._drops: set[str] = set()
         self._since: dict[str, int] = {}
+        self._failures: dict[str, _Failure] = {}
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="maintenance", daemon=True)
@@ -76,7 +87,7 @@ class Maintenance:
             except DriverLost as error:
                 self._lost(error)
                 return
-            except HeadwaterError as error:
+            except (HeadwaterError, OSError) as error:
                 log.warning("maintenance failed", error=str(error), hint=getattr(error, "hint", None))
 
     def _drop(self) -> None:
@@ -87,22 +98,46 @@ class Maintenance:
             self._world.ledger.drop_writer(id_)
             with self._lock:
                 self._drops.discard(id_)
+            self._failures.pop(id_, None)
             self._world.report(Dropped([id_]))
 
     def _forget(self) -> None:
         with self._lock:
-            since, self._since = self._since, {}
+            since = dict(self._since)
         collections = self._world.ledger.collections() if since else {}
         for id_, ts in since.items():
             if id_ in collections:
                 forget(self._world.ledger, self._world.data_dir, id_, ts)
             else:
                 self._world.ledger.forget_bindings(id_, ts)
+            with self._lock:
+                if self._since.get(id_) == ts:
+                    del self._since[id_]
 
     def _fold(self) -> None:
         for tail in due(self._world.ledger.tails()):
             with self._lock:
                 dropping = tail.collection_id in self._drops
-            if dropping or self._stopping.is_set():
+            failure = self._failures.get(tail.collection_id)
+            waiting = failure is not None and self._world.clock.monotonic_s() < failure.again_at_s
+            if dropping or waiting or self._stopping.is_set():
                 continue
-            fold(self._world, tail)
+            try:
+                fold(self._world, tail)
+            except HeadwaterError as error:
+                self._failed(tail.collection_id, error)
+            else:
+                self._succeeded(tail.collection_id)
+
+    def _failed(self, collection_id: str, error: HeadwaterError) -> None:
+        """Its reads may work or not; nothing is lost, and the fold is tried again."""
+        previous = self._failures.get(collection_id)
+        delay_s = min(previous.delay_s * 2, FOLD_RETRY_DELAY_S_MAX) if previous else FOLD_CHECK_S_MAX
+        self._failures[collection_id] = _Failure(self._world.clock.monotonic_s() + delay_s, delay_s)
+        hint = getattr(error, "hint", None)
+        log.warning("fold failed", table=collection_id, error=str(error), hint=hint, retry_in_s=delay_s)
+        self._world.set_status(collection_id, "stalled", str(error), hint)
+
+    def _succeeded(self, collection_id: str) -> None:
+        if self._failures.pop(collection_id, None) is not None:
+            self._world.set_status(collection_id, "running")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -117,10 +118,13 @@ def combine_sql(plan: ReadPlan, state: str, tail: str | None) -> str:
 class Reader:
     """Runs peeks; each in a thread of its own, cancellable by its id."""
 
-    def __init__(self, spark: SparkSession, data_dir: Path, report: Any) -> None:
+    def __init__(
+        self, spark: SparkSession, data_dir: Path, report: Any, lost: Callable[[Exception], None]
+    ) -> None:
         self._spark = spark
         self._data_dir = data_dir
         self._report = report
+        self._lost = lost  # called when the JVM has gone; the peek is then sent again
         self._running: set[str] = set()
         self._cancelled: set[str] = set()
         self._lock = threading.Lock()
@@ -141,30 +145,47 @@ class Reader:
 
     def _run(self, peek: Peek) -> None:
         views: list[str] = []
+        answered = False
         try:
-            context = self._spark.sparkContext
-            context.setJobGroup(peek.peek_id, "peek", interruptOnCancel=True)
-            context.setLocalProperty("spark.scheduler.pool", peek.pool)
-            for name, value in peek.plans.items():
-                self._create_view(name, ReadPlan.from_json(value), views)
-            frame = self._spark.sql(peek.sql)
-            if peek.explain:
-                text = frame._jdf.queryExecution().explainString(
-                    self._spark._jvm.org.apache.spark.sql.execution.ExplainMode.fromString("formatted")
-                )
-                self._report(PeekDone(peek.peek_id, text))
-                return
-            self._send(peek, frame.toArrow())
-            self._report(PeekDone(peek.peek_id))
-        except (PySparkException, Py4JError, UserError, pa.ArrowException) as error:
+            self._answer(peek, views)
+            answered = True
+        except (PySparkException, Py4JError, UserError, pa.ArrowException, OSError, EOFError) as error:
+            if self._driver_gone():
+                self._lost(error)  # does not return: the peek is sent again to the next process
             if peek.peek_id not in self._cancelled:
                 self._fail(peek, error)
+            answered = True
         finally:
+            if not answered:
+                self._fail(peek, UserError("internal error on the cluster", "XX000"))
             for view in views:
                 self._spark.catalog.dropTempView(view)
             with self._lock:
                 self._running.discard(peek.peek_id)
                 self._cancelled.discard(peek.peek_id)
+
+    def _driver_gone(self) -> bool:
+        try:
+            self._spark._jvm.java.lang.System.nanoTime()
+        except (Py4JError, OSError, EOFError):
+            return True
+        return False
+
+    def _answer(self, peek: Peek, views: list[str]) -> None:
+        context = self._spark.sparkContext
+        context.setJobGroup(peek.peek_id, "peek", interruptOnCancel=True)
+        context.setLocalProperty("spark.scheduler.pool", peek.pool)
+        for name, value in peek.plans.items():
+            self._create_view(name, ReadPlan.from_json(value), views)
+        frame = self._spark.sql(peek.sql)
+        if peek.explain:
+            text = frame._jdf.queryExecution().explainString(
+                self._spark._jvm.org.apache.spark.sql.execution.ExplainMode.fromString("formatted")
+            )
+            self._report(PeekDone(peek.peek_id, text))
+            return
+        self._send(peek, frame.toArrow())
+        self._report(PeekDone(peek.peek_id))
 
     def _create_view(self, name: str, plan: ReadPlan, views: list[str]) -> None:
         state_name, tail_name = f"{name}_state", f"{name}_tail"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import signal
 import socket
 import threading
@@ -30,7 +31,7 @@ from headwater.core.limits import SHUTDOWN_S_MAX
 from headwater.observe.failpoints import arm_from
 from headwater.observe.log import configure
 from headwater.options import Address, ClusterOptions, UnixAddress
-from headwater.persist.layout import metadata_path
+from headwater.persist.layout import cluster_lock, metadata_path
 from headwater.persist.ledger import Ledger
 
 log = structlog.get_logger("cluster")
@@ -227,7 +228,7 @@ def run_cluster(options: ClusterOptions) -> None:
     """The process: start Spark, listen, serve until told to end."""
     configure(options.log)
     arm_from(os.environ)
-    lock = (options.data_dir / f"cluster-{options.name}.lock").open("a+")
+    lock = cluster_lock(options.data_dir, options.name).open("a+")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -237,7 +238,9 @@ def run_cluster(options: ClusterOptions) -> None:
     lock.truncate(0)
     lock.write(f"{os.getpid()}\n")
     lock.flush()
-    spark = build_session(options.spark, options.data_dir / "scratch")
+    scratch = options.data_dir / "scratch" / f"cluster-{options.name}"
+    shutil.rmtree(scratch, ignore_errors=True)  # what a process that was killed has left
+    spark = build_session(options.spark, scratch)
     register(spark)
     ledger = Ledger(metadata_path(options.data_dir))
     cluster: Cluster
@@ -249,7 +252,7 @@ def run_cluster(options: ClusterOptions) -> None:
         spark.sparkContext.defaultParallelism,
         lambda message, payload=b"": cluster.report(message, payload),
     )
-    cluster = Cluster(world, Reader(spark, options.data_dir, world.report))
+    cluster = Cluster(world, Reader(spark, options.data_dir, world.report, driver_lost))
     cluster.start()
     sock = listen(options.listen)
     for number in (signal.SIGTERM, signal.SIGINT):

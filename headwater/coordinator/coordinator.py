@@ -15,6 +15,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -258,9 +259,20 @@ class Coordinator:
 
     # Writes
 
-    async def commit_writes(self, writes: Mapping[str, tuple[Relation, list[pa.Table]]]) -> None:
-        """Rows of one or more tables at one timestamp."""
+    async def commit_writes(
+        self,
+        writes: Mapping[str, tuple[Relation, list[pa.Table]]],
+        unchanged_since: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        """Rows of one or more tables at one timestamp, if tables they depend on are as they were."""
         async with self.tables.turn:
+            for id_, ts in unchanged_since.items():
+                if self.ledger.change_files(id_, ts, TIMESTAMP_END):
+                    raise UserError(
+                        "could not serialize access due to concurrent update",
+                        "40001",
+                        hint="Run the transaction again.",
+                    )
             changes = {id_: (relation, pa.concat_tables(parts)) for id_, (relation, parts) in writes.items()}
             await self.append_writes(changes)
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from headwater.coordinator import showing
 from headwater.coordinator.api import Notice, Prepared
 from headwater.coordinator.read import PreparedRead
+from headwater.coordinator.timestamps import Isolation
 from headwater.core.errors import UserError
 from headwater.core.relation import Relation
 from headwater.core.time import to_text
@@ -110,9 +111,10 @@ def timestamp(session: SqlSession, text: str, offset: int) -> int:
     )
 
 
-async def collect(session: SqlSession, query: Query) -> pa.Table:
+async def collect(session: SqlSession, query: Query, isolation: Isolation | None = None) -> pa.Table:
     """A query's whole result at the session's timestamp."""
-    read = await session.world.reads.prepare(query, session.isolation, facts=session.system_facts)
+    reads = session.world.reads
+    read = await reads.prepare(query, isolation or session.isolation, facts=session.system_facts)
     batches = [batch async for batch in run_read(session, read)]
     return pa.Table.from_batches(batches, state_schema(Relation(query.columns())))
 

@@ -21,6 +21,7 @@ from headwater.coordinator import api, dispatch, system
 from headwater.coordinator.api import Notice, ParsedStatement, Prepared, Result, TransactionStatus
 from headwater.coordinator.ddl import DdlScope, StagedDdl
 from headwater.coordinator.sequence.cursors import OpenCursor
+from headwater.coordinator.showing import relation_text
 from headwater.coordinator.timestamps import Isolation
 from headwater.coordinator.transaction import Class, Transaction
 from headwater.coordinator.variables import Settings, duration_s
@@ -114,6 +115,7 @@ class SqlSession:
     def begin_implicit(self) -> None:
         if self.transaction is None:
             self.transaction = Transaction(explicit=False)
+            self.settings.begin()
 
     async def finish(self, failed: bool) -> None:
         self.active_query = ""
@@ -162,7 +164,7 @@ class SqlSession:
         committed = commit and not transaction.failed
         try:
             if committed and transaction.writes:
-                await self.world.commit_writes(transaction.writes)
+                await self.world.commit_writes(transaction.writes, transaction.unchanged_since)
             if committed and transaction.staged is not None and transaction.staged.updates:
                 await self.world.commit_staged(transaction.staged, self.user)
         except BaseException:
@@ -210,6 +212,7 @@ class SqlSession:
             backend_pid=self.backend_pid,
             settings=tuple((variable.name, value) for variable, value in self.settings.all()),
             environment_id=self.world.environment_id,
+            show=lambda text: relation_text(self.names(), text),
         )
 
     def system_facts(self) -> SystemFacts:

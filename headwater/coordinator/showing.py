@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from headwater.catalog.snapshot import SessionNames
 from headwater.catalog.state import Item
+from headwater.coordinator.variables import find
 from headwater.core.errors import UserError
-from headwater.sql.cursor import Name, quote_string
+from headwater.sql.cursor import Name, quote_identifier, quote_string
+from headwater.sql.parse import parse_show
 from headwater.sql.statements.show_columns import ShowColumns
 from headwater.sql.statements.show_create import ShowCreate
 from headwater.sql.statements.show_objects import ShowObjects
+from headwater.sql.statements.show_variable import ShowVariable
 
 # kind -> (relation, columns); each relation has schema_id unless it says otherwise below
 _OBJECTS = {
@@ -40,6 +43,18 @@ def query_text(names: SessionNames, statement: ShowObjects | ShowColumns | ShowC
             return _create(names, statement)
         case ShowObjects():
             return _objects(names, statement)
+
+
+def relation_text(names: SessionNames, text: str) -> str:
+    """The query behind a SHOW statement that stands in FROM, given by its text."""
+    statement = parse_show(text)
+    if not isinstance(statement, ShowVariable):
+        return query_text(names, statement)
+    if statement.variable is None:
+        return "SELECT name, setting, short_desc AS description FROM pg_catalog.pg_settings"
+    name = find(statement.variable).name
+    column = quote_identifier(name)
+    return f"SELECT setting AS {column} FROM pg_catalog.pg_settings WHERE name = {quote_string(name)}"
 
 
 def _filtered(inner: str, pattern: str | None, where: str | None, order: str) -> str:

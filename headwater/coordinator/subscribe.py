@@ -219,7 +219,8 @@ class Hub:
                 f"WITH tick AS MATERIALIZED (SELECT {listed}, {OP} FROM {scan} QUALIFY row_number() OVER"
                 f" (PARTITION BY {key} ORDER BY {POSITION} DESC, {SEQUENCE} DESC) = 1)"
                 f" SELECT {listed}, 1 AS {DIFF} FROM tick WHERE {OP} = '{INSERT}'"
-                f" UNION ALL SELECT {listed}, -1 FROM {relation_sql(plan, data_dir)} SEMI JOIN tick USING ({key})"
+                f" UNION ALL SELECT {listed}, -1 FROM {relation_sql(plan, data_dir)}"
+                f" SEMI JOIN tick USING ({key})"
             )
         else:
             sign = f"CASE WHEN {OP} = '{DELETE}' THEN -1 ELSE 1 END"

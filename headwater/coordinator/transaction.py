@@ -35,6 +35,7 @@ class Transaction:
     hold: Hold | None = None
     staged: StagedDdl | None = None
     writes: dict[str, tuple[Relation, list[pa.Table]]] = field(default_factory=dict)
+    unchanged_since: dict[str, int] = field(default_factory=dict)  # tables that the writes were computed from
 
     def enter(self, kind: Class) -> None:
         """A statement of this class comes next."""

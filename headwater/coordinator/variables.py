@@ -241,7 +241,8 @@ class Settings:
 
     def begin(self) -> None:
         """A transaction block: what it sets goes with a rollback."""
-        self._before_block = dict(self._session)
+        if self._before_block is None:
+            self._before_block = dict(self._session)
 
     def end(self, committed: bool) -> None:
         self._local.clear()

@@ -32,6 +32,8 @@ FOLD_BUCKET_BYTES = 128 * 1024 * 1024
 FOLD_TASK_MEMORY_BYTES = 1024 * 1024 * 1024
 FOLD_CHECK_S_MAX = 5.0
 """Tails are looked at after ticks, and at least this often for plain tables."""
+FOLD_RETRY_DELAY_S_MAX = 60.0
+"""A table that could not be folded is tried again after a while, at most this long."""
 
 # Backfill
 SNAPSHOT_CHUNK_ROWS = 250_000

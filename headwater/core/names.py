@@ -7,6 +7,7 @@ not committed yet.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -44,6 +45,7 @@ class SessionFacts:
     server_version: str = "15.0"
     mz_version: str = "v26.30.0 (headwater)"
     environment_id: str = "headwater-local"
+    show: Callable[[str], str] | None = None  # the query behind a SHOW statement that stands in FROM
 
 
 class Names(Protocol):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -41,12 +42,21 @@ def write_file(data_dir: Path, path: str, batches: Iterator[pa.RecordBatch], sch
         flush(target)
         size = target.stat().st_size
     except OSError as error:
-        target.unlink(missing_ok=True)
+        _remove(target)
         raise TransientError(
-            f'could not write "{target}": {error.strerror}',
+            f'could not write "{target}": {error.strerror or error}',
             hint="Free space or make the data directory writable; the tick is tried again.",
         ) from error
+    except BaseException:
+        _remove(target)
+        raise
     return FileEntry(path, rows, size, deletes)
+
+
+def _remove(target: Path) -> None:
+    """Best effort: what stays behind is swept."""
+    with suppress(OSError):
+        target.unlink()
 
 
 def flush(target: Path) -> None:

@@ -171,6 +171,15 @@ class Ledger:
                     f'could not read the metadata database "{self.path}": {error}'
                 ) from error
 
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """Several reads that see the ledger at one moment, whatever other processes commit."""
+        self._rows("BEGIN")
+        try:
+            yield
+        finally:
+            self._rows("COMMIT")
+
     # Writers
 
     def open_writer(self, writer_id: str, start: object) -> WriterState:
@@ -196,7 +205,8 @@ class Ledger:
     ) -> WriterState:
         """One tick: the binding and every table's change files, or nothing.
 
-        `expected` is where the caller believes the writer stands.
+        `expected` is where the caller believes the writer stands.  Files of a table that has been
+        dropped meanwhile are not kept.
         """
         if ts <= expected.ts:
             raise InvariantViolation(f"binding of {writer_id} at {ts} follows one at {expected.ts}")
@@ -214,9 +224,10 @@ class Ledger:
             if writer_id != TABLES:
                 db.execute("INSERT INTO ledger_binding VALUES (?, ?, ?)", (writer_id, ts, text))
             db.executemany(
-                "INSERT INTO ledger_change_file VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT INTO ledger_change_file SELECT collection_id, ?, ?, ?, ?, ? FROM ledger_collection"
+                " WHERE collection_id = ?",
                 [
-                    (collection_id, ts, file.path, file.rows, file.bytes, file.deletes)
+                    (ts, file.path, file.rows, file.bytes, file.deletes, collection_id)
                     for collection_id, entries in files.items()
                     for file in entries
                 ],
@@ -312,11 +323,11 @@ class Ledger:
         return _collection(rows[0]) if rows else None
 
     def add_chunk(self, collection_id: str, chunk: int, file: FileEntry) -> None:
-        """A finished chunk of a snapshot; of a table that has been dropped meanwhile nothing is kept."""
+        """A finished chunk of a snapshot; nothing is kept of a table that has gone or is readable."""
         with self._transaction() as db:
             db.execute(
                 "INSERT OR REPLACE INTO ledger_chunk SELECT collection_id, ?, ?, ?, ? FROM ledger_collection"
-                " WHERE collection_id = ?",
+                " WHERE collection_id = ? AND NOT hydrated",
                 (chunk, file.path, file.rows, file.bytes, collection_id),
             )
 
@@ -331,15 +342,18 @@ class Ledger:
     def hydrate(self, delta_versions: Mapping[str, int]) -> None:
         """The snapshots of these tables are complete: together they become readable.
 
-        The chunks' files are the state as of the binding at which the table joined.
+        The chunks' files are the state as of the binding at which the table joined.  One that is
+        readable already stays as it is.
         """
         with self._transaction() as db:
             for collection_id, delta_version in delta_versions.items():
-                db.execute(
+                made = db.execute(
                     "INSERT INTO ledger_state SELECT collection_id, joined_ts, ? FROM ledger_collection"
-                    " WHERE collection_id = ?",
+                    " WHERE collection_id = ? AND NOT hydrated",
                     (delta_version, collection_id),
-                )
+                ).rowcount
+                if not made:
+                    continue
                 db.execute(
                     "INSERT INTO ledger_state_file"
                     " SELECT c.collection_id, t.joined_ts, c.path, c.rows, c.bytes"
@@ -372,8 +386,9 @@ class Ledger:
         """A definite error: from `ts` on this table cannot be read."""
         with self._transaction() as db:
             db.execute(
-                "INSERT OR IGNORE INTO ledger_error VALUES (?, ?, ?, ?)",
-                (collection_id, ts, position, message),
+                "INSERT OR IGNORE INTO ledger_error SELECT collection_id, ?, ?, ? FROM ledger_collection"
+                " WHERE collection_id = ?",
+                (ts, position, message, collection_id),
             )
 
     def errors(self, collection_id: str) -> list[tuple[int, str, str]]:
@@ -387,7 +402,7 @@ class Ledger:
 
     def read_plan(self, collection_id: str, as_of: int) -> ReadPlan:
         """The files that are this collection at `as_of`.  The caller holds `since` at or below it."""
-        with self._lock:
+        with self._lock, self._snapshot():
             collection = self.collection(collection_id)
             if collection is None or not collection.hydrated:
                 raise InvariantViolation(f"{collection_id} is read before it is hydrated")

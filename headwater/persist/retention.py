@@ -41,18 +41,26 @@ def drop_collection(ledger: Ledger, data_dir: Path, collection_id: str) -> None:
 
 
 def sweep(ledger: Ledger, data_dir: Path, now_ms: int, age_s: float = ORPHAN_FILE_AGE_S_MIN) -> list[str]:
-    """Remove Parquet files that the ledger does not name and that are old enough; returns them."""
+    """Remove Parquet files that the ledger does not name and that are old enough; returns them.
+
+    Listed first, then compared: the ledger knows a table before the table has a folder.  A
+    folder of no table is what a crash in the middle of a drop leaves; it goes as a whole.
+    """
     removed: list[str] = []
     root = data_dir / "tables"
-    known = set(ledger.collections())
-    for folder in root.iterdir() if root.exists() else ():
-        named = ledger.named_paths(folder.name) if folder.name in known else set()
-        for file in (*folder.glob("log/*.parquet"), *folder.glob("state/*.parquet")):
+    for folder in list(root.iterdir()) if root.exists() else ():
+        files = [*folder.glob("log/*.parquet"), *folder.glob("state/*.parquet")]
+        everything = [folder, *folder.rglob("*")]
+        named = ledger.named_paths(folder.name)
+        for file in files:
             path = f"{table_root(folder.name)}/{file.parent.name}/{file.name}"
             if path in named or not _older(file, now_ms, age_s):
                 continue
             file.unlink(missing_ok=True)
             removed.append(path)
+        young = any(not _older(file, now_ms, age_s) for file in everything if file.exists())
+        if not young and ledger.collection(folder.name) is None:
+            shutil.rmtree(folder, ignore_errors=True)
     return removed
 
 

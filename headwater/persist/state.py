@@ -14,15 +14,19 @@ from pathlib import Path
 
 import pyarrow as pa
 from deltalake import DeltaTable, Schema
+from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, create_table_with_add_actions
 
 from headwater.core.change import FileEntry
+from headwater.core.errors import TransientError
 from headwater.core.relation import Relation
 from headwater.formats.arrow import state_schema
 from headwater.persist.layout import table_root
 
 AS_OF = "headwater.as_of"
 _CHECKPOINT_EVERY_VERSIONS = 50
+# Files of older versions are gone anyway, so their lines in the log help nobody.
+_CONFIGURATION = {"delta.logRetentionDuration": "interval 10 minutes"}
 
 
 def commit_state(
@@ -35,6 +39,19 @@ def commit_state(
 ) -> int:
     """Make the Delta table hold exactly `files`; returns its version."""
     root = data_dir / table_root(collection_id)
+    try:
+        return _commit(root, collection_id, relation, files, as_of, now_ms)
+    except (DeltaError, OSError) as error:
+        raise TransientError(
+            f'could not write the Delta log of "{root}": {_one_line(error)}',
+            hint="Free space, or make the directory writable.  If its _delta_log is damaged, remove that"
+            " folder: the next fold writes it anew.",
+        ) from error
+
+
+def _commit(
+    root: Path, collection_id: str, relation: Relation, files: Sequence[FileEntry], as_of: int, now_ms: int
+) -> int:
     prefix = f"{table_root(collection_id)}/"
     wanted = {file.path.removeprefix(prefix): file for file in files}
     properties = CommitProperties(custom_metadata={AS_OF: str(as_of)})
@@ -43,16 +60,22 @@ def commit_state(
     if not DeltaTable.is_deltatable(str(root)):
         adds = [_add(path, file, now_ms) for path, file in wanted.items()]
         create_table_with_add_actions(
-            str(root), schema, adds, mode="error", name=collection_id, commit_properties=properties
+            str(root),
+            schema,
+            adds,
+            mode="error",
+            name=collection_id,
+            configuration=_CONFIGURATION,
+            commit_properties=properties,
         )
         return 0
     table = DeltaTable(str(root))
-    present = {_relative(uri, root): uri for uri in table.file_uris()}
-    sizes = {path: (root / path) for path in present}
+    # By its end: what is before it may be percent-encoded, or another name of the same directory.
+    present = {uri.rpartition(prefix)[2] for uri in table.file_uris()}
     actions: list[AddAction | RemoveAction] = [
         _add(path, file, now_ms) for path, file in wanted.items() if path not in present
     ]
-    actions += [_remove(path, sizes[path], now_ms) for path in present if path not in wanted]
+    actions += [_remove(path, root / path, now_ms) for path in present if path not in wanted]
     table.create_write_transaction(actions, "append", schema, commit_properties=properties)
     table.update_incremental()
     if table.version() % _CHECKPOINT_EVERY_VERSIONS == 0:
@@ -61,8 +84,8 @@ def commit_state(
     return int(table.version())
 
 
-def _relative(uri: str, root: Path) -> str:
-    return uri.removeprefix("file://").removeprefix(f"{root}/")
+def _one_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _add(path: str, file: FileEntry, now_ms: int) -> AddAction:

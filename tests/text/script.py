@@ -175,24 +175,27 @@ def _error(result: pq.abc.PGresult) -> Iterator[str]:
 def complaint(block: Block, answer: Answer, schema: str) -> str | None:
     """What is wrong with an answer; None when nothing is."""
     expected = [line.replace("$schema", schema) for line in block.expected]
-    wrong = None
+    notices = [line.replace("$schema", schema) for line in block.notices]
     if block.kind == "!":
-        missing = [line for line in expected if not any(_like(line, given) for given in answer.error)]
-        wrong = (missing or not answer.error) and ("an error with", missing, answer.error or answer.rows)
+        right = bool(answer.error) and not _missing(expected, answer.error)
+        what, given = "an error with", answer.error or [*answer.rows, *answer.tags]
     elif answer.error:
-        wrong = ("no error", [], answer.error)
+        right, what, given = False, "no error", answer.error
     elif block.kind == "=":
-        wrong = answer.tags != expected and ("the tag", expected, answer.tags)
-    elif not _same_rows(expected, answer.rows, "order by" in block.statement.lower()):
-        wrong = ("the rows", expected, answer.rows)
-    if not wrong:
-        missing = [line for line in block.notices if not any(_like(line, given) for given in answer.notices)]
-        wrong = missing and ("notices", missing, answer.notices)
-    if not wrong:
+        right, what, given = answer.tags == expected, "the tag", answer.tags
+    else:
+        right = _same_rows(expected, answer.rows, "order by" in block.statement.lower())
+        what, given = "the rows", answer.rows
+    if right and _missing(notices, answer.notices):
+        right, what, expected, given = False, "notices", notices, answer.notices
+    if right:
         return None
-    what, wanted, given = wrong
-    shown = "\n".join(["wanted:", *(f"  {line}" for line in wanted), "got:", *(f"  {line}" for line in given)])
-    return f"line {block.line}: expected {what} of\n{block.statement}\n{shown}"
+    lines = ["wanted:", *(f"  {line}" for line in expected), "got:", *(f"  {line}" for line in given)]
+    return f"line {block.line}: expected {what} of\n{block.statement}\n" + "\n".join(lines)
+
+
+def _missing(expected: list[str], given: list[str]) -> list[str]:
+    return [line for line in expected if not any(_like(line, one) for one in given)]
 
 
 def _same_rows(expected: list[str], given: list[str], ordered: bool) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater.catalog.state import Item
 from headwater.coordinator.api import CopyIn, CopyOut, ParsedStatement, Prepared, Result
@@ -104,6 +105,8 @@ class _Sink:
         )
         self._tables: list[pa.Table] = []
         self._bytes = 0
+        self._csv = csv
+        self._line_count = 1 if options.header else 0
 
     async def write(self, data: bytes) -> None:
         self._bytes += len(data)
@@ -117,8 +120,37 @@ class _Sink:
 
     def _add(self, texts: pa.RecordBatch | None) -> None:
         if texts is not None and texts.num_rows:
-            arrays = [from_text(texts.column(i), column.type) for i, column in enumerate(self._columns)]
+            try:
+                arrays = [from_text(texts.column(i), column.type) for i, column in enumerate(self._columns)]
+            except UserError:
+                raise self._first_error(texts) from None
             self._tables.append(pa.table(arrays, names=[column.name for column in self._columns]))
+            self._line_count += self._lines(texts)
+
+    def _lines(self, texts: pa.RecordBatch) -> int:
+        """Lines that rows take; those inside of quotes count, as they do in PostgreSQL."""
+        count = int(texts.num_rows)
+        for column in texts.columns if self._csv else ():
+            count += int(pc.sum(pc.count_substring(column, "\n")).as_py() or 0)
+        return count
+
+    def _first_error(self, texts: pa.RecordBatch) -> UserError:
+        """The error of the first row that has one, and where that row is."""
+        first, error = texts.num_rows, UserError("a value could not be converted", "22P02")
+        for i, column in enumerate(self._columns):
+            low, high = 0, first
+            while low < high:  # rows before `low` are good; the first bad one is before `high`, if any
+                middle = (low + high) // 2
+                try:
+                    from_text(texts.column(i).slice(low, middle - low + 1), column.type)
+                    low = middle + 1
+                except UserError as found:
+                    high, error = middle, found
+                    error.context = f'column {column.name}: "{texts.column(i)[middle].as_py()}"'
+            first = high
+        line = self._line_count + self._lines(texts.slice(0, first + 1))
+        error.context = f"COPY {self._item.name}, line {line}, {error.context}"
+        return error
 
     async def finish(self) -> str:
         self._add(self._reader.finish())

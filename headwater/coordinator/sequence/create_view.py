@@ -19,7 +19,9 @@ def plan(scope: DdlScope, statement: CreateView) -> Outcome:
     tag = "CREATE VIEW"
     state = scope.state
     text = statement.query.text
-    query = plan_query(text, scope.names, scope.facts, offset=statement.query.offset)
+    # A SHOW depends on the session that asks, and a view on none.
+    facts = replace(scope.facts, show=None)
+    query = plan_query(text, scope.names, facts, offset=statement.query.offset)
     if query.parameters:
         raise UserError("there is no parameter $1", "42P02", hint="A view cannot have parameters.")
     used = [scope.names.find_relation(parts) for parts in relations_of(text)]

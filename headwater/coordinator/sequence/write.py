@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from headwater.catalog.state import Item
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
+from headwater.coordinator.composed import Composed
 from headwater.coordinator.queries import batches_of, collect
 from headwater.coordinator.rows import complete_rows, target_columns, writable, write_rows
 from headwater.coordinator.tables import check_not_null, deleted, inserted
@@ -20,8 +21,8 @@ from headwater.core.errors import UserError, not_supported
 from headwater.core.relation import Column, Relation
 from headwater.core.types import SqlType
 from headwater.formats.arrow import state_schema
-from headwater.sql.cursor import quote_identifier
-from headwater.sql.select import bind_parameters, plan_query
+from headwater.sql.cursor import SqlText, quote_identifier
+from headwater.sql.select import bind_parameters, plan_query, values_width
 from headwater.sql.select import duckdb as duckdb_sql
 from headwater.sql.select.plan import Query
 from headwater.sql.statements.delete import Delete
@@ -46,7 +47,7 @@ def _plan_insert(
     names, facts = session.names(), session.facts()
     if not statement.columns and len(targets) > 1:
         # Without a list of columns fewer values than columns may be given: the first ones are meant.
-        given = len(plan_query(text, names, facts, parameter_types, offset).output)
+        given = values_width(text) or len(plan_query(text, names, facts, parameter_types, offset).output)
         targets = targets[: max(1, given)] if given <= len(targets) else targets
     return item, targets, plan_query(text, names, facts, parameter_types, offset, targets)
 
@@ -110,11 +111,11 @@ async def _returned(session: SqlSession, query: Query, item: Item, rows: pa.Tabl
 # UPDATE and DELETE
 
 
-def _update_text(item: Item, statement: Update, full: str) -> str:
+def _update_query(item: Item, statement: Update, full: str) -> Composed:
     """A query for the old rows followed by the new values of all columns."""
     alias = quote_identifier(statement.alias or item.name)
     names = [column.name for column in item.relation.columns]
-    new = {name: f"{alias}.{quote_identifier(name)}" for name in names}
+    new: dict[str, str | SqlText] = {name: f"{alias}.{quote_identifier(name)}" for name in names}
     seen: set[str] = set()
     for assignment in statement.assignments:
         if assignment.column not in new:
@@ -127,21 +128,24 @@ def _update_text(item: Item, statement: Update, full: str) -> str:
             raise UserError(f'multiple assignments to same column "{assignment.column}"', "42601")
         seen.add(assignment.column)
         default = next(c.default for c in item.relation.columns if c.name == assignment.column)
-        new[assignment.column] = assignment.expression.text if assignment.expression else default or "NULL"
-    old = ", ".join(f"{alias}.{quote_identifier(name)} AS o{i}" for i, name in enumerate(names))
-    values = ", ".join(f"{new[name]} AS n{i}" for i, name in enumerate(names))
-    where = "" if statement.where is None else f" WHERE {statement.where.text}"
-    return f"SELECT {old}, {values} FROM {full} AS {alias}{where}"
+        new[assignment.column] = assignment.expression or default or "NULL"
+    query = Composed("SELECT ")
+    query.add(", ".join(f"{alias}.{quote_identifier(name)} AS o{i}" for i, name in enumerate(names)))
+    for i, name in enumerate(names):
+        query.add(", ", new[name], f" AS n{i}")
+    query.add(f" FROM {full} AS {alias}")
+    return query if statement.where is None else query.add(" WHERE ", statement.where)
 
 
-def _delete_text(item: Item, statement: Delete, full: str) -> str:
+def _delete_query(item: Item, statement: Delete, full: str) -> Composed:
     alias = quote_identifier(statement.alias or item.name)
     columns = ", ".join(f"{alias}.{quote_identifier(c.name)}" for c in item.relation.columns)
-    where = "" if statement.where is None else statement.where.text
-    if statement.using is None:
-        return f"SELECT {columns} FROM {full} AS {alias}" + (f" WHERE {where}" if where else "")
-    exists = f"EXISTS (SELECT 1 FROM {statement.using.text}" + (f" WHERE {where})" if where else ")")
-    return f"SELECT {columns} FROM {full} AS {alias} WHERE {exists}"
+    query = Composed(f"SELECT {columns} FROM {full} AS {alias}")
+    if statement.using is not None:
+        query.add(" WHERE EXISTS (SELECT 1 FROM ", statement.using)
+    if statement.where is not None:
+        query.add(" WHERE ", statement.where)
+    return query if statement.using is None else query.add(")")
 
 
 def _plan_mutation(
@@ -152,11 +156,14 @@ def _plan_mutation(
     full = names.full_name(item)
     columns = item.relation.columns
     if isinstance(statement, Update):
-        text, targets = _update_text(item, statement, full), (*columns, *columns)
+        composed, targets = _update_query(item, statement, full), (*columns, *columns)
     else:
-        text, targets = _delete_text(item, statement, full), columns
-    query = plan_query(text, names, session.facts(), parameter_types, 0, targets)
-    return item, query
+        composed, targets = _delete_query(item, statement, full), columns
+    try:
+        return item, plan_query(composed.text, names, session.facts(), parameter_types, 0, targets)
+    except UserError as error:
+        composed.place(error)
+        raise
 
 
 def _describe_mutation(
@@ -193,7 +200,8 @@ async def _mutate(
     world = session.world
     async with world.tables.turn:
         item, query = _plan_mutation(session, statement, prepared.parameters)
-        found = await collect(session, bind_parameters(query, arguments))
+        # Always the table as of its last write, whatever isolation reads have.
+        found = await collect(session, bind_parameters(query, arguments), "strict serializable")
         width = len(item.relation.columns)
         schema = state_schema(item.relation)
         old = pa.table(found.columns[:width], schema=schema)
@@ -202,6 +210,9 @@ async def _mutate(
             new = pa.table(found.columns[width:], schema=schema)
             check_not_null(item.relation, new, item.name)
             changes = pa.concat_tables([changes, inserted(new)])
-        if changes.num_rows:
+        if changes.num_rows and session.transaction is not None:
+            session.transaction.add_write(item.id, item.relation, changes)
+            session.transaction.unchanged_since[item.id] = world.tables.last_ts
+        elif changes.num_rows:
             await world.append_writes({item.id: (item.relation, changes)})
     return Result(lambda _: f"{tag} {old.num_rows}")

@@ -45,6 +45,7 @@ from headwater.sql.select.plan import (
 from headwater.sql.select.planning import BoundQuery, Planning, Targets, reference
 from headwater.sql.select.recursion import deep
 from headwater.sql.select.scope import RangeColumn, RangeItem, Scope
+from headwater.sql.select.syntax import ValuesBody
 from headwater.sql.select.walk import highest_id
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "quote_name",
     "relations_of",
     "rename",
+    "values_width",
 ]
 
 
@@ -86,6 +88,16 @@ def plan_query(
         if error.position:
             error.position += offset
         raise
+
+
+@deep
+def values_width(text: str) -> int | None:
+    """How many values a row of a VALUES list has; None of any other query."""
+    try:
+        body = parse_query(text).body
+    except UserError:
+        return None
+    return len(body.rows[0]) if isinstance(body, ValuesBody) and body.rows else None
 
 
 @deep

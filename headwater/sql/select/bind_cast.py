@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headwater.core.errors import UserError, not_supported
-from headwater.core.types import INT8, OID, TEXT, UNKNOWN, SqlType, format_type
+from headwater.core.types import INT8, OID, TEXT, UNKNOWN, SqlType
 from headwater.sql.select import literals
 from headwater.sql.select.bind_operator import equal, scalar
 from headwater.sql.select.clause import Clause
@@ -28,7 +28,7 @@ from headwater.sql.select.plan import (
 )
 from headwater.sql.select.planning import reference
 from headwater.sql.select.syntax import CastTo, String, Syntax
-from headwater.sql.select.types_by_name import resolve_type
+from headwater.sql.select.types_by_name import resolve_type, type_name
 
 Bind = Callable[[Clause, Syntax], Expression]
 
@@ -61,7 +61,7 @@ def cast_to(clause: Clause, value: Expression, target: SqlType, at: int) -> Expr
         return value
     if target.kind in _NAMED and source.kind in _TEXTS:
         if not isinstance(value, Constant):
-            raise not_supported(f"a cast of a column to {format_type(target)}", position=at + 1)
+            raise not_supported(f"a cast of a column to {type_name(target)}", position=at + 1)
         return coerce(clause.planning, Constant(value.value, UNKNOWN), target, at, explicit=True)
     if source.kind in _NAMED and target.kind in _TEXTS:
         return cast_to(clause, _name_of(clause, value), target, at)
@@ -69,7 +69,7 @@ def cast_to(clause: Clause, value: Expression, target: SqlType, at: int) -> Expr
         return value
     if not castable(source, target, "explicit"):
         raise UserError(
-            f"cannot cast type {format_type(source)} to {format_type(target)}", "42846", position=at + 1
+            f"cannot cast type {type_name(source)} to {type_name(target)}", "42846", position=at + 1
         )
     return coerce(clause.planning, value, target, at, explicit=True)
 
@@ -81,7 +81,7 @@ def _name_of(clause: Clause, value: Expression) -> Expression:
     found = planning.names.find_relation(("pg_catalog", table))
     kinds = {c.name: c.type for c in found.relation.columns}
     if not {"oid", column} <= set(kinds):
-        raise not_supported(f"the name of a {format_type(value.type)}")
+        raise not_supported(f"the name of a {type_name(value.type)}")
     planning.relation_ids.add(found.id)
     oid: OutputColumn = planning.column("oid", kinds["oid"])
     name = planning.column(column, kinds[column])

@@ -6,6 +6,8 @@ Not here: operators (bind_operator.py), calls (bind_function.py), casts (bind_ca
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from headwater.core.errors import UserError, not_supported
 from headwater.core.types import BOOL, UNKNOWN, SqlType, array_of, list_of
 from headwater.sql.select import bind_operator as operators
@@ -72,7 +74,7 @@ def bind(clause: Clause, syntax: Syntax) -> Expression:
         case Positional():
             return clause.planning.parameter(syntax.number, syntax.at)
         case Operation():
-            operands = tuple(bind(clause, operand) for operand in syntax.operands)
+            operands = tuple(_comparable(clause, operand) for operand in syntax.operands)
             return operators.operation(clause.planning, syntax.operator, operands, syntax.at)
         case FunctionCall():
             return bind_call(clause, syntax, bind)
@@ -98,7 +100,7 @@ def _test(clause: Clause, syntax: Syntax) -> Expression:
         case DistinctFrom():
             return _distinct(clause, syntax)
         case BetweenTest():
-            value, low, high = (bind(clause, part) for part in (syntax.input, syntax.low, syntax.high))
+            value, low, high = (_comparable(clause, part) for part in (syntax.input, syntax.low, syntax.high))
             tested = operators.between(planning, value, low, high, syntax.symmetric, syntax.at)
             return operators.negation(tested, syntax.negated)
         case InTest():
@@ -121,9 +123,7 @@ def _constructor(clause: Clause, syntax: Syntax) -> Expression:
         case MapOf():
             return _map(clause, syntax)
         case RowOf():
-            fields = tuple(resolved_unknown(clause.planning, bind(clause, field)) for field in syntax.fields)
-            type_ = SqlType("record", fields=tuple((f"f{i}", f.type) for i, f in enumerate(fields, 1)))
-            return RecordOf(fields, type_)
+            return _row(resolved_unknown(clause.planning, bind(clause, field)) for field in syntax.fields)
         case Subscript():
             low, high = (None if part is None else bind(clause, part) for part in (syntax.low, syntax.high))
             value = bind(clause, syntax.input)
@@ -137,6 +137,20 @@ def _constructor(clause: Clause, syntax: Syntax) -> Expression:
         case Star():
             raise UserError('"*" cannot be used here', "42601", position=syntax.at + 1)
     raise not_supported(type(syntax).__name__)
+
+
+def _row(values: Iterable[Expression]) -> RecordOf:
+    fields = tuple(values)
+    return RecordOf(
+        fields, SqlType("record", fields=tuple((f"f{i}", f.type) for i, f in enumerate(fields, 1)))
+    )
+
+
+def _comparable(clause: Clause, syntax: Syntax) -> Expression:
+    """One side of a comparison: a row's literals wait for the fields they are compared with."""
+    if isinstance(syntax, RowOf):
+        return _row(bind(clause, field) for field in syntax.fields)
+    return bind(clause, syntax)
 
 
 def condition(clause: Clause, syntax: Syntax) -> Expression:
@@ -182,7 +196,7 @@ def _is(clause: Clause, syntax: IsTest) -> Expression:
 
 
 def _distinct(clause: Clause, syntax: DistinctFrom) -> Expression:
-    left, right = bind(clause, syntax.left), bind(clause, syntax.right)
+    left, right = _comparable(clause, syntax.left), _comparable(clause, syntax.right)
     for value, other in ((left, right), (right, left)):
         if isinstance(other, Constant) and other.value is None and other.type == UNKNOWN:
             value = resolved_unknown(clause.planning, value)
@@ -217,9 +231,9 @@ def _query_value(clause: Clause, syntax: QueryValue) -> Expression:
 
 
 def _in(clause: Clause, syntax: InTest) -> Expression:
-    value = bind(clause, syntax.input)
+    value = _comparable(clause, syntax.input)
     if syntax.query is None:
-        items = tuple(bind(clause, item) for item in syntax.items)
+        items = tuple(_comparable(clause, item) for item in syntax.items)
         return operators.in_items(clause.planning, value, items, syntax.at)
     query = syntax.query
     if isinstance(value, RecordOf) and len(value.fields) > 1:
@@ -252,6 +266,7 @@ def _quantified(clause: Clause, syntax: Quantified) -> Expression:
 
 def _case(clause: Clause, syntax: CaseOf) -> Expression:
     planning = clause.planning
+    clause = clause.without_sets("CASE")
     operand = None if syntax.operand is None else bind(clause, syntax.operand)
     if operand is not None:
         operand = resolved_unknown(planning, operand)

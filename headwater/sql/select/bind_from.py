@@ -40,6 +40,7 @@ from headwater.sql.select.syntax import (
     FunctionCall,
     FunctionTable,
     JoinedTable,
+    ShownTable,
     TableName,
 )
 from headwater.sql.select.walk import node_column_ids, output_columns
@@ -95,6 +96,8 @@ def _bind_item(planning: Planning, item: FromItem, left: tuple[RangeItem, ...], 
         case DerivedTable():
             inner = Scope(left, outer, outer.tables) if item.lateral else outer
             return _named(planning.query(planning, item.query, inner), item.alias)
+        case ShownTable():
+            return _shown(planning, item)
         case FunctionTable():
             return _function(planning, item, Scope(left, outer, outer.tables))
         case JoinedTable():
@@ -152,6 +155,18 @@ def _table(planning: Planning, item: TableName, outer: Scope) -> BoundFrom:
     oid = planning.names.regclass(".".join('"' + part.replace('"', '""') + '"' for part in full))
     bound_item = RangeItem(found.name, full, columns, key=key, oid=oid)
     return BoundFrom(node, (_renamed(bound_item, item.alias),))
+
+
+def _shown(planning: Planning, item: ShownTable) -> BoundFrom:
+    """A SHOW is the query behind it."""
+    if planning.facts.show is None:
+        raise not_supported("SHOW in FROM", position=item.at + 1)
+    try:
+        text = planning.facts.show(item.text)
+    except UserError as error:
+        error.position = error.position + item.at if error.position else item.at + 1
+        raise
+    return _named(planning.query(planning, parse_query(text), Scope()), item.alias)
 
 
 def _view(planning: Planning, found: NamedRelation) -> BoundQuery:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from headwater.core.errors import UserError, not_supported
-from headwater.core.types import BOOL, SqlType, kind_of_name
+from headwater.core.types import BOOL, TEXT, SqlType, kind_of_name
 from headwater.sql.select.bind_catalog import catalog_function
 from headwater.sql.select.bind_operator import equal
 from headwater.sql.select.bind_session import session_function
@@ -34,7 +34,8 @@ from headwater.sql.select.planning import reference
 from headwater.sql.select.resolve import Chosen, choose, no_function
 from headwater.sql.select.sorting import sort_key
 from headwater.sql.select.syntax import FunctionCall, OrderItem, Star, Syntax
-from headwater.sql.select.walk import column_ids
+from headwater.sql.select.types_by_name import type_name
+from headwater.sql.select.walk import free_column_ids
 
 Bind = Callable[[Clause, Syntax], Expression]
 
@@ -67,12 +68,15 @@ def bind_call(clause: Clause, call: FunctionCall, bind: Bind) -> Expression:
         )
     if name == "grouping" and not entries:
         raise not_supported("GROUPING", position=call.at + 1)
-    arguments = tuple(bind(clause, argument) for argument in call.arguments)
+    inner = clause.without_sets(name.upper()) if name in _COMMON else clause
+    arguments = tuple(bind(inner, argument) for argument in call.arguments)
     session = session_function(clause.planning, name, arguments, call.at)
     if session is None:
         session = catalog_function(clause, name, arguments, call.at, bind)
     if session is not None:
         return session
+    if name == "pg_typeof" and len(arguments) == 1:
+        return Constant(type_name(arguments[0].type), TEXT)
     if call.variadic:
         raise not_supported("VARIADIC", position=call.at + 1)
     if name in _COMMON and arguments:
@@ -124,6 +128,8 @@ def _nullif(clause: Clause, arguments: tuple[Expression, ...], at: int) -> Expre
     if left.type.kind == "unknown":
         left, right = unified(clause.planning, (left, right), "NULLIF", at)
     same = equal(clause.planning, left, right, at)
+    if isinstance(same, Call) and left.type.kind != "float4":
+        left = same.arguments[0]  # as the comparison sees it
     return Case(((same, Constant(None, left.type)),), left, left.type)
 
 
@@ -150,7 +156,7 @@ def _aggregate(clause: Clause, call: FunctionCall, name: str, bind: Bind) -> Exp
     if not clause.aggregates:
         raise UserError(f"aggregate functions are not allowed in {clause.name}", "42803", position=position)
     bound = aggregate_call(clause.within_aggregate(), call, name, bind)
-    used = frozenset[int]().union(*(column_ids(a) for a in (*bound.arguments, *_filters(bound))))
+    used = frozenset[int]().union(*(free_column_ids(a) for a in (*bound.arguments, *_filters(bound))))
     if used and not used & clause.scope.local_ids():
         raise not_supported("an aggregate over the columns of an outer query", position=position)
     return clause.collected.aggregate(clause.planning, bound)
@@ -249,7 +255,7 @@ def _set_value(
     """A set-returning function in a SELECT list: every row meets each of its values."""
     position = call.at + 1
     if not clause.sets:
-        place = f"{clause.inside} function arguments" if clause.inside else clause.name
+        place = f"{clause.inside} function arguments" if clause.inside else clause.sets_refused or clause.name
         raise UserError(f"set-returning functions are not allowed in {place}", "0A000", position=position)
     node = table_call(clause, name, arguments, call.at)
     if node is None or len(node.columns) != 1:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headwater.core.errors import UserError
-from headwater.core.types import format_type
 from headwater.sql.select.bind_expression import bind
 from headwater.sql.select.clause import Clause
 from headwater.sql.select.coerce import resolved_unknown
@@ -21,6 +20,7 @@ from headwater.sql.select.plan import ColumnId, ColumnRef, Expression, OutputCol
 from headwater.sql.select.planning import Planning, reference
 from headwater.sql.select.scope import Scope, column_names
 from headwater.sql.select.syntax import Name, Number, RowOf, Syntax
+from headwater.sql.select.types_by_name import type_name
 from headwater.sql.select.walk import column_ids, rewrite_expression
 
 
@@ -72,7 +72,7 @@ def require_equality(value: Expression, at: int) -> None:
     """Refuse types that cannot be compared for equality."""
     if value.type.kind == "json":
         raise UserError(
-            f"could not identify an equality operator for type {format_type(value.type)}",
+            f"could not identify an equality operator for type {type_name(value.type)}",
             "42883",
             position=at + 1,
         )

@@ -9,7 +9,20 @@ from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
 from headwater.core.errors import UserError, not_supported
-from headwater.core.types import BOOL, FLOAT8, JSONB, TEXT, UNKNOWN, SqlType, array_of, format_type
+from headwater.core.types import (
+    BOOL,
+    FACTS,
+    FLOAT8,
+    INT4,
+    INT8,
+    JSONB,
+    MZ_TIMESTAMP,
+    TEXT,
+    UNKNOWN,
+    SqlType,
+    array_of,
+    numeric,
+)
 from headwater.sql.select.coerce import (
     castable,
     coerce,
@@ -37,9 +50,12 @@ from headwater.sql.select.plan import (
 )
 from headwater.sql.select.planning import BoundQuery, Planning, reference
 from headwater.sql.select.resolve import Chosen, choose, no_operator
+from headwater.sql.select.types_by_name import type_name
 
 COMPARISONS: Final = ("=", "<>", "<", "<=", ">", ">=", "is distinct from")
 
+_SIGNED: Final = frozenset(("int2", "int4", "int8"))
+_UNSIGNED: Final = frozenset(("uint2", "uint4", "uint8"))
 _NUMBERS: Final = frozenset(
     ("int2", "int4", "int8", "uint2", "uint4", "uint8", "float4", "float8", "numeric")
 )
@@ -53,7 +69,7 @@ def operation(planning: Planning, symbol: str, operands: tuple[Expression, ...],
     if symbol == "-" and len(operands) == 1 and isinstance(operands[0], Constant):
         operands = (resolved_sign(operands[0]),)
     if len(operands) == 2:
-        operands = _widened_floats(planning, operands[0], operands[1], at)
+        operands = _met(planning, operands[0], operands[1], at)
     chosen = find_operator(symbol, operands, at)
     if symbol in COMPARISONS:
         return _comparison(planning, chosen, operands, at)
@@ -64,17 +80,37 @@ def operation(planning: Planning, symbol: str, operands: tuple[Expression, ...],
     return Call(chosen.function, arguments, chosen.function.return_type(types))
 
 
-def _widened_floats(
-    planning: Planning, left: Expression, right: Expression, at: int
-) -> tuple[Expression, Expression]:
-    """A real that meets another type of number is computed in double precision."""
+def _met(planning: Planning, left: Expression, right: Expression, at: int) -> tuple[Expression, Expression]:
+    """Two types that PostgreSQL, or the dialect, has operators for across types.
+
+    A real that meets another type of number is computed in double precision, an unsigned integer
+    that meets a signed one in a type that holds both, and whatever meets an mz_timestamp becomes one.
+    """
     kinds = {left.type.kind, right.type.kind}
+    times = all(castable(side.type, MZ_TIMESTAMP, "implicit") for side in (left, right))
+    if "mz_timestamp" in kinds and len(kinds) == 2 and times:
+        return coerce(planning, left, MZ_TIMESTAMP, at), coerce(planning, right, MZ_TIMESTAMP, at)
+    if kinds & _UNSIGNED and kinds & _SIGNED:
+        return _signed(planning, left, right, at)
     if "float4" in kinds and len(kinds & _NUMBERS) == 2:
         if left.type.kind == "float4":
             left = coerce(planning, left, FLOAT8, at)
         else:
             right = coerce(planning, right, FLOAT8, at)
     return left, right
+
+
+def _signed(
+    planning: Planning, left: Expression, right: Expression, at: int
+) -> tuple[Expression, Expression]:
+    """Unsigned with signed: a literal joins the unsigned side if it can, else both become wider."""
+    unsigned, other = (left, right) if left.type.kind in _UNSIGNED else (right, left)
+    if isinstance(other, Constant) and other.value is not None and not other.value.startswith("-"):
+        literal = Constant(other.value, unsigned.type)
+        if int(other.value) < 2 ** (8 * FACTS[unsigned.type.kind].size):
+            return (unsigned, literal) if unsigned is left else (literal, unsigned)
+    wide = numeric(0) if unsigned.type.kind == "uint8" else INT8
+    return coerce(planning, left, wide, at), coerce(planning, right, wide, at)
 
 
 def resolved_sign(value: Constant) -> Constant:
@@ -182,7 +218,7 @@ def compare_any_item(
         return in_items(planning, value, array.elements, at)
     unnest = choose([f for f in FUNCTIONS.get("unnest", ()) if f.shape == "table"], (array,), operator=False)
     if unnest is None or array.type.element is None:
-        raise not_supported(f"ANY over {format_type(array.type)}", position=at + 1)
+        raise not_supported(f"ANY over {type_name(array.type)}", position=at + 1)
     column = planning.column("unnest", array.type.element)
     node = TableFunction(unnest.function, (array,), (column,))
     tested = compare_query(planning, symbol, value, BoundQuery(node, (column,)), quantifier, at)
@@ -305,15 +341,15 @@ def subscript(
         value = coerce(planning, value, array_of(SqlType("int2")), at)
     if value.type.kind not in ("array", "list", "map"):
         raise UserError(
-            f"cannot subscript type {format_type(value.type)} because it does not support subscripting",
+            f"cannot subscript type {type_name(value.type)} because it does not support subscripting",
             "42804",
             position=at + 1,
         )
-    bounds = (low, high) if sliced else (low,)
-    if any(bound is None for bound in bounds):
-        raise not_supported("a slice without a bound", position=at + 1)
-    arguments = (value, *(bound for bound in bounds if bound is not None))
-    return scalar(planning, "[:]" if sliced else "[]", arguments, at)
+    if not sliced and low is not None:
+        return scalar(planning, "[]", (value, low), at)
+    first = Constant("1", INT4) if low is None else low
+    last = Constant(str(2**31 - 1), INT4) if high is None else high
+    return scalar(planning, "[:]", (value, first, last), at)
 
 
 def field_of(value: Expression, name: str, at: int) -> Expression:
@@ -324,8 +360,7 @@ def field_of(value: Expression, name: str, at: int) -> Expression:
                 return expression
     if value.type.kind != "record":
         raise UserError(
-            f"column notation .{name} applied to type {format_type(value.type)},"
-            " which is not a composite type",
+            f"column notation .{name} applied to type {type_name(value.type)}, which is not a composite type",
             "42809",
             position=at + 1,
         )

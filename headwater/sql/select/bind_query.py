@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from headwater.core.errors import UserError
-from headwater.core.types import INT8, UNKNOWN, SqlType, format_type
+from headwater.core.types import INT8, UNKNOWN, SqlType
 from headwater.sql.select.bind_expression import bind
 from headwater.sql.select.bind_group import require_equality
 from headwater.sql.select.bind_order import output_keys
@@ -31,7 +31,8 @@ from headwater.sql.select.plan import (
 from headwater.sql.select.planning import BoundQuery, Planning, Targets, reference
 from headwater.sql.select.scope import Scope, TableInScope
 from headwater.sql.select.syntax import Body, QuerySyntax, SelectBody, SetBody, Syntax, ValuesBody, Word
-from headwater.sql.select.walk import column_ids
+from headwater.sql.select.types_by_name import type_name
+from headwater.sql.select.walk import free_column_ids
 
 
 def bind_query(
@@ -94,11 +95,11 @@ def _bound_count(
     planning: Planning, syntax: Syntax, scope: Scope, what: str, sqlstate: str
 ) -> Expression | None:
     value = bind(Clause(planning, Scope((), scope, scope.tables), what, Collected()), syntax)
-    if column_ids(value):
+    if free_column_ids(value):
         raise UserError(f"argument of {what} must not contain variables", "42P10", position=syntax.at + 1)
     if not castable(value.type, INT8, "assignment"):
         raise UserError(
-            f"argument of {what} must be type bigint, not type {format_type(value.type)}",
+            f"argument of {what} must be type bigint, not type {type_name(value.type)}",
             "42804",
             position=syntax.at + 1,
         )

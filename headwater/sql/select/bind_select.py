@@ -35,7 +35,7 @@ from headwater.sql.select.plan import (
 from headwater.sql.select.planning import BoundQuery, Planning, Targets
 from headwater.sql.select.scope import Scope, find_item, missing_item
 from headwater.sql.select.syntax import FieldOf, OrderItem, SelectBody, SelectItem, Star, WindowSpec
-from headwater.sql.select.walk import rebuild_window
+from headwater.sql.select.walk import column_ids, rebuild_window
 
 
 @dataclass(slots=True)
@@ -152,16 +152,26 @@ def _nodes(select: _Select, outputs: Outputs) -> list[tuple[OutputColumn, Expres
     if body.having is not None:
         having_clause = replace(clause, name="HAVING", windows=False, sets=False)
         having = condition(having_clause, body.having)
+    made = {column.id for function in collected.sets for column in function.columns}
+    if any(column_ids(group) & made for group in groups):
+        # Grouping by a set-returning function's values: they come before the groups.
+        _add_sets(select)
     if groups or collected.aggregates or having is not None or body.group_by:
         columns = _grouped(select, groups, columns, having)
     if collected.windows:
         select.node = Window(select.node, tuple(collected.windows))
-    for function in collected.sets:
+    _add_sets(select)
+    return columns
+
+
+def _add_sets(select: _Select) -> None:
+    """Every row meets each row of the set-returning function."""
+    for function in select.clause.collected.sets:
         if select.node == ONE_ROW:
             select.node = function
-            continue
-        select.node = Join("cross", select.node, function, None, lateral=True)
-    return columns
+        else:
+            select.node = Join("cross", select.node, function, None, lateral=True)
+    select.clause.collected.sets = []
 
 
 def _grouped(

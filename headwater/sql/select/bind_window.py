@@ -10,13 +10,14 @@ from dataclasses import replace
 from typing import Final
 
 from headwater.core.errors import UserError, not_supported
-from headwater.core.types import INT8, INTERVAL, SqlType, format_type
+from headwater.core.types import INT8, INTERVAL, SqlType
 from headwater.sql.select.clause import Clause
 from headwater.sql.select.coerce import castable, coerce, resolved_unknown
 from headwater.sql.select.plan import AggregateCall, Expression, SortKey, WindowCall, WindowFrame
 from headwater.sql.select.sorting import sort_key
 from headwater.sql.select.syntax import Frame, FunctionCall, Syntax, WindowSpec
-from headwater.sql.select.walk import column_ids
+from headwater.sql.select.types_by_name import type_name
+from headwater.sql.select.walk import free_column_ids
 
 Bind = Callable[[Clause, Syntax], Expression]
 
@@ -111,11 +112,11 @@ def _frame(clause: Clause, frame: Frame, order: tuple[SortKey, ...], bind: Bind,
 
 def _offset(clause: Clause, unit: str, value: Expression, order: tuple[SortKey, ...], at: int) -> Expression:
     """The distance to a frame's bound: rows, or in the units of the sort key."""
-    if column_ids(value) & clause.scope.local_ids():
+    if free_column_ids(value) & clause.scope.local_ids():
         raise UserError(f"argument of {unit.upper()} must not contain variables", "42P10", position=at + 1)
     if unit != "range":
         if not castable(value.type, INT8, "implicit"):
-            shown = format_type(value.type)
+            shown = type_name(value.type)
             raise UserError(
                 f"argument of {unit.upper()} must be type bigint, not type {shown}", "42804", position=at + 1
             )
@@ -130,7 +131,7 @@ def _offset(clause: Clause, unit: str, value: Expression, order: tuple[SortKey, 
     if not castable(value.type, wanted, "implicit"):
         raise UserError(
             f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type"
-            f" {format_type(order[0].expression.type)} and offset type {format_type(value.type)}",
+            f" {type_name(order[0].expression.type)} and offset type {type_name(value.type)}",
             "0A000",
             position=at + 1,
         )
@@ -142,4 +143,4 @@ def _distance(type_: SqlType, at: int) -> SqlType:
         return INTERVAL
     if type_.kind in _COUNTED and not (type_.kind == "numeric" and type_.scale is None):
         return type_
-    raise not_supported(f"RANGE with an offset over {format_type(type_)}", position=at + 1)
+    raise not_supported(f"RANGE with an offset over {type_name(type_)}", position=at + 1)

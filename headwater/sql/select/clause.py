@@ -57,11 +57,16 @@ class Clause:
     windows: bool = False
     sets: bool = False
     named_windows: Mapping[str, WindowSpec] = field(default_factory=dict)
+    sets_refused: str = ""  # the construct that set-returning functions may not stand in
     inside: str = ""  # "aggregate" or "window" while binding such a call's arguments
 
     def within_aggregate(self) -> Clause:
         """For an aggregate's arguments."""
         return replace(self, aggregates=False, windows=False, sets=False, inside="aggregate")
+
+    def without_sets(self, construct: str) -> Clause:
+        """For the parts of CASE and COALESCE, which are not always evaluated."""
+        return replace(self, sets=False, sets_refused=construct) if self.sets else self
 
     def within_window(self) -> Clause:
         """For a window function's arguments: aggregates may stand there."""

@@ -26,7 +26,6 @@ from headwater.core.types import (
     UNKNOWN,
     SqlType,
     array_of,
-    format_type,
     list_of,
     numeric,
 )
@@ -34,6 +33,7 @@ from headwater.sql.select import literals
 from headwater.sql.select.functions import find_cast
 from headwater.sql.select.plan import Case, Cast, Constant, Expression, Parameter
 from headwater.sql.select.planning import Planning
+from headwater.sql.select.types_by_name import type_name
 
 Context = Literal["implicit", "assignment", "explicit"]
 
@@ -129,7 +129,7 @@ def require_boolean(planning: Planning, value: Expression, what: str, at: int) -
     """A condition; `what` names its place in the error."""
     if not castable(value.type, BOOL, "implicit"):
         raise UserError(
-            f"argument of {what} must be type boolean, not type {format_type(value.type)}",
+            f"argument of {what} must be type boolean, not type {type_name(value.type)}",
             "42804",
             position=at + 1,
         )
@@ -140,8 +140,7 @@ def require_assignable(source: SqlType, target: SqlType, column: str, at: int = 
     """Refuse what an assignment cannot cast."""
     if not castable(source, target, "assignment"):
         raise UserError(
-            f'column "{column}" is of type {format_type(target)}'
-            f" but expression is of type {format_type(source)}",
+            f'column "{column}" is of type {type_name(target)} but expression is of type {type_name(source)}',
             "42804",
             hint="You will need to rewrite or cast the expression.",
             position=at + 1,
@@ -246,7 +245,7 @@ def _modifier(chosen: SqlType, values: Sequence[Expression]) -> SqlType:
 
 def _unmatched(what: str, left: SqlType, right: SqlType, at: int) -> UserError:
     return UserError(
-        f"{what} types {format_type(left)} and {format_type(right)} cannot be matched",
+        f"{what} types {type_name(left)} and {type_name(right)} cannot be matched",
         "42804",
         position=at + 1,
     )

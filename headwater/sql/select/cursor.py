@@ -15,6 +15,7 @@ class Cursor:
     """Reads tokens one by one; counts how deep the grammar is nested."""
 
     def __init__(self, text: str) -> None:
+        self.text = text
         self.tokens = tokenize(text)
         self.index = 0
         self.depth = 0

@@ -12,6 +12,7 @@ Not here: expressions (duckdb_expressions.py), running the text and registering 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from headwater.core.errors import InvariantViolation, UserError
@@ -19,7 +20,6 @@ from headwater.sql.select.duckdb_expressions import (
     Surroundings,
     aggregate,
     apply,
-    column,
     expression,
     order,
     truth,
@@ -51,8 +51,7 @@ from headwater.sql.select.recursion import deep
 @deep
 def generate(query: Query, relations: Mapping[str, str], mz_now: int | None = None) -> str:
     """One SELECT for a query; `relations` gives the table expression behind each relation's id."""
-    generator = _Generator(relations, mz_now)
-    return generator.whole(query)
+    return _Generator(query, relations, mz_now).whole()
 
 
 def translate_error(message: str) -> UserError:
@@ -79,14 +78,19 @@ def translate_error(message: str) -> UserError:
 class _Generator:
     """One query being written."""
 
-    def __init__(self, relations: Mapping[str, str], mz_now: int | None) -> None:
+    def __init__(self, query: Query, relations: Mapping[str, str], mz_now: int | None) -> None:
+        prefix = "c"
+        while any(re.fullmatch(rf"{prefix}\d+", output.name.lower()) for output in query.output):
+            prefix += "_"
+        self._query = query
         self._relations = relations
-        self._around = Surroundings(mz_now, self.select)
+        self._around = Surroundings(mz_now, self.select, prefix)
+        self._column = self._around.column
         self._fillers = 0
 
-    def whole(self, query: Query) -> str:
+    def whole(self) -> str:
         """The outermost SELECT: stored forms, the user's names, the final order."""
-        node, tail = query.root, ""
+        node, tail = self._query.root, ""
         if isinstance(node, Limit):
             tail = self._limit(node)
             node = node.input
@@ -94,8 +98,8 @@ class _Generator:
             tail = f"{self._order(node)}{tail}"
             node = node.input
         items = ", ".join(
-            f"{to_stored(column(output.id), output.type)} AS {identifier(name)}"
-            for output, name in zip(query.output, _unique([o.name for o in query.output]), strict=True)
+            f"{to_stored(self._column(output.id), output.type)} AS {identifier(output.name)}"
+            for output in self._query.output
         )
         return f"SELECT {items or self._filler()} FROM ({self.select(node)}){tail}"
 
@@ -119,7 +123,9 @@ class _Generator:
             case Aggregate():
                 return self._aggregate(node)
             case Window():
-                calls = ", ".join(f"{window(call, self._around)} AS {column(o.id)}" for o, call in node.calls)
+                calls = ", ".join(
+                    f"{window(call, self._around)} AS {self._column(o.id)}" for o, call in node.calls
+                )
                 return f"SELECT *, {calls} FROM {self._from(node.input)}"
             case Distinct():
                 return self._distinct(node)
@@ -161,7 +167,7 @@ class _Generator:
         if relation is None:
             raise InvariantViolation(f"no table expression for relation {node.relation_id} ({node.name})")
         items = ", ".join(
-            f"{to_working(identifier(output.name), output.type)} AS {column(output.id)}"
+            f"{to_working(identifier(output.name), output.type)} AS {self._column(output.id)}"
             for output in node.columns
         )
         return f"SELECT {items or self._filler()} FROM {relation}"
@@ -172,16 +178,18 @@ class _Generator:
             return " UNION ALL ".join(rows)
         if len(node.rows) == 1:
             items = (
-                f"{self._text(value)} AS {column(output.id)}"
+                f"{self._text(value)} AS {self._column(output.id)}"
                 for output, value in zip(node.columns, node.rows[0], strict=True)
             )
             return "SELECT " + ", ".join(items)
         rows = ["(" + ", ".join(self._text(value) for value in row) + ")" for row in node.rows]
-        names = ", ".join(column(output.id) for output in node.columns)
+        names = ", ".join(self._column(output.id) for output in node.columns)
         return f"SELECT * FROM (VALUES {', '.join(rows)}) AS v({names})"
 
     def _project(self, node: Project) -> str:
-        items = ", ".join(f"{self._text(value)} AS {column(output.id)}" for output, value in node.columns)
+        items = ", ".join(
+            f"{self._text(value)} AS {self._column(output.id)}" for output, value in node.columns
+        )
         if isinstance(node.input, Filter):
             source = f"{self._from(node.input.input)} WHERE {self._text(node.input.predicate)}"
         else:
@@ -199,9 +207,9 @@ class _Generator:
     def _unnested(self, node: TableFunction) -> str:
         """The items that put out a function of one column."""
         rows = self._list(node)
-        text = f"unnest({rows}) AS {column(node.columns[0].id)}"
+        text = f"unnest({rows}) AS {self._column(node.columns[0].id)}"
         if node.ordinality is not None:
-            text += f", unnest(range(1, len({rows}) + 1)) AS {column(node.ordinality)}"
+            text += f", unnest(range(1, len({rows}) + 1)) AS {self._column(node.ordinality)}"
         return text
 
     def _unpacked(self, node: TableFunction, source: str) -> str:
@@ -211,10 +219,10 @@ class _Generator:
         row = f"n{self._fillers}"
         inner = f"SELECT {'*, ' if source else ''}unnest({rows}) AS {row}"
         if node.ordinality is not None:
-            inner += f", unnest(range(1, len({rows}) + 1)) AS {column(node.ordinality)}"
+            inner += f", unnest(range(1, len({rows}) + 1)) AS {self._column(node.ordinality)}"
         names = [name for name, _ in node.function.columns]
         items = ", ".join(
-            f"struct_extract({row}, {quoted(name)}) AS {column(output.id)}"
+            f"struct_extract({row}, {quoted(name)}) AS {self._column(output.id)}"
             for output, name in zip(node.columns, names, strict=True)
         )
         return f"SELECT * EXCLUDE ({row}), {items} FROM ({inner}{source})"
@@ -240,8 +248,8 @@ class _Generator:
             keys.append(key)
             # A group's values are equal but need not be identical: any of them will do.
             shown = text if key == text else f"any_value({text})"
-            items.append(f"{shown} AS {column(output.id)}")
-        items += [f"{aggregate(call, self._around)} AS {column(o.id)}" for o, call in node.aggregates]
+            items.append(f"{shown} AS {self._column(output.id)}")
+        items += [f"{aggregate(call, self._around)} AS {self._column(o.id)}" for o, call in node.aggregates]
         if not items:
             items = ["count(*) AS " + self._filler().rpartition(" ")[2]]
         by = f" GROUP BY {', '.join(_group_key(key) for key in keys)}" if keys else ""
@@ -259,7 +267,7 @@ class _Generator:
         sides = []
         for side, picked in ((node.left, node.left_columns), (node.right, node.right_columns)):
             items = ", ".join(
-                f"{column(number)} AS {column(output.id)}"
+                f"{self._column(number)} AS {self._column(output.id)}"
                 for number, output in zip(picked, node.columns, strict=True)
             )
             sides.append(f"(SELECT {items or self._filler()} FROM {self._from(side)})")
@@ -270,15 +278,3 @@ class _Generator:
 def _group_key(key: str) -> str:
     """A key that DuckDB does not take for a position or an output's name."""
     return f"({key})" if not key.isdigit() else f"({key} + 0)"
-
-
-def _unique(names: list[str]) -> list[str]:
-    """Names that DuckDB can tell apart; a result may have the same name twice."""
-    seen: dict[str, int] = {}
-    result = []
-    for name in names:
-        folded = name.lower()
-        count = seen.get(folded, 0)
-        seen[folded] = count + 1
-        result.append(name if count == 0 else f"{name}:{count}")
-    return result

@@ -51,15 +51,19 @@ _TESTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What expressions need of the query around them: the time, and the text of a query inside."""
+    """What expressions need of the query around them: the time, and the text of a query inside.
+
+    `prefix` begins the names of all columns; no output column has such a name, because DuckDB
+    would take it for ours in an ORDER BY.
+    """
 
     mz_now: int | None
     select: Callable[[Node], str]
+    prefix: str = "c"
 
-
-def column(number: ColumnId) -> str:
-    """How a column is called everywhere."""
-    return f"c{number}"
+    def column(self, number: ColumnId) -> str:
+        """How a column is called everywhere."""
+        return f"{self.prefix}{number}"
 
 
 def apply(form: Form | None, name: str, texts: tuple[str, ...], types: tuple[SqlType, ...]) -> str:
@@ -75,7 +79,7 @@ def expression(value: Expression, around: Surroundings) -> str:
         case Constant():
             return literal(value.value, value.type)
         case ColumnRef():
-            return column(value.id)
+            return around.column(value.id)
         case Call():
             return _call(value, around)
         case Cast():
@@ -154,7 +158,7 @@ def _subquery(value: Subquery, around: Surroundings) -> str:
         return f"(EXISTS ({inner}))"
     if value.column is None:
         raise InvariantViolation(f"a {value.kind} subquery without a column")
-    picked = column(value.column)
+    picked = around.column(value.column)
     if value.kind == "scalar":
         return f"(SELECT {picked} FROM ({inner}))"
     if value.kind == "array":
@@ -218,8 +222,12 @@ def aggregate(call: AggregateCall, around: Surroundings, over: str = "") -> str:
         end = form.index(">>", start.end())
         made = _engine_call(start.group(1), form[start.end() : end], call, bool(ordering))
         form = f"{form[: start.start()]}{made}\x03{form[end + 2 :]}"
-    filled = re.sub("\x01(\\d+)\x01", lambda found: texts[int(found.group(1))], form)
-    return filled.replace("\x02", ordering).replace("\x03", suffix)
+
+    def filled(found: re.Match[str]) -> str:
+        mark = found.group()
+        return ordering if mark == "\x02" else suffix if mark == "\x03" else texts[int(mark.strip("\x01"))]
+
+    return re.sub("\x01\\d+\x01|[\x02\x03]", filled, form)
 
 
 def _engine_call(name: str, arguments: str, call: AggregateCall, ordered: bool) -> str:

@@ -21,7 +21,6 @@ from headwater.sql.select.syntax import (
     SelectBody,
     Subscript,
     Syntax,
-    Word,
 )
 from headwater.sql.select.types_by_name import resolve_type
 
@@ -58,8 +57,6 @@ def _named(syntax: Syntax) -> tuple[str | None, bool]:
             return "map", True
         case RowOf():
             return "row", True
-        case Word() if syntax.word in ("true", "false"):
-            return "bool", False
     return None, False
 
 

@@ -20,6 +20,7 @@ from headwater.sql.select.syntax import (
     FunctionTable,
     JoinedTable,
     QuerySyntax,
+    ShownTable,
     TableName,
 )
 from headwater.sql.select.words import column_name
@@ -140,6 +141,14 @@ def _parenthesised(grammar: QueryGrammar, lateral: bool) -> FromItem:
     cursor = grammar.cursor
     cursor.enter()
     at = cursor.token.start
+    if (
+        cursor.word("show", ahead=1)
+        and cursor.peek(2).kind == "word"
+        and not cursor.word(*_JOIN_WORDS, ahead=2)
+    ):
+        shown = _shown(grammar)
+        cursor.leave()
+        return ShownTable(shown, _alias(grammar), at + 1)
     inner = _query_or_join(grammar)
     cursor.leave()
     alias = _alias(grammar)
@@ -152,6 +161,19 @@ def _parenthesised(grammar: QueryGrammar, lateral: bool) -> FromItem:
             inner.kind, inner.left, inner.right, inner.condition, inner.using, inner.natural, alias, at
         )
     raise cursor.expected("a join between the parentheses")
+
+
+def _shown(grammar: QueryGrammar) -> str:
+    """The text of a SHOW statement between parentheses."""
+    cursor = grammar.cursor
+    start = cursor.expect_mark("(").end
+    depth = 0
+    while depth or not cursor.mark(")"):
+        if cursor.token.kind == "end":
+            raise cursor.expected("right parenthesis")
+        depth += cursor.mark("(") - cursor.mark(")")
+        cursor.take()
+    return cursor.text[start : cursor.expect_mark(")").start]
 
 
 def _query_or_join(grammar: QueryGrammar) -> QuerySyntax | FromItem:
@@ -187,6 +209,8 @@ def _alias(grammar: QueryGrammar) -> Alias | None:
         if cursor.mark("("):
             raise not_supported("a column definition list", position=cursor.token.start + 1)
         name = cursor.name()
+    elif token.kind == "word" and token.value == "options" and cursor.mark("(", ahead=1):
+        return None  # OPTIONS (...) belongs to the SELECT
     elif token.kind == "quoted" or (token.kind == "word" and column_name(token.value)):
         name = cursor.take().value
     else:

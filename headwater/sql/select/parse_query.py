@@ -208,6 +208,7 @@ class Parser:
         where = expression(self) if cursor.take_word("where") else None
         group_by = self._group_by() if cursor.take_words("group", "by") else ()
         having = expression(self) if cursor.take_word("having") else None
+        self._options()
         windows = []
         if cursor.take_word("window"):
             windows.append(self._named_window())
@@ -248,7 +249,26 @@ class Parser:
         cursor.take_word("all")
         if cursor.take_word("distinct"):
             raise not_supported("GROUP BY DISTINCT", position=cursor.token.start + 1)
-        return functions.expressions(self)
+        items = [self._group_item()]
+        while cursor.take_mark(","):
+            items.append(self._group_item())
+        return tuple(items)
+
+    def _group_item(self) -> Syntax:
+        cursor = self.cursor
+        if cursor.mark("(") and cursor.mark(")", ahead=1):
+            at = cursor.take().start
+            cursor.take()
+            return RowOf((), at)
+        return expression(self)
+
+    def _options(self) -> None:
+        """`OPTIONS (LIMIT INPUT GROUP SIZE = 10)`: advice that we do not need."""
+        cursor = self.cursor
+        if cursor.word("options") and cursor.mark("(", ahead=1):
+            while not cursor.mark(")") and cursor.token.kind != "end":
+                cursor.take()
+            cursor.expect_mark(")")
 
     def _values(self) -> ValuesBody:
         cursor = self.cursor

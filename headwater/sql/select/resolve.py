@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from headwater.core.errors import UserError
-from headwater.core.types import TEXT, SqlType, array_of, format_type, list_of, map_of, numeric
+from headwater.core.types import TEXT, SqlType, array_of, list_of, map_of, numeric
 from headwater.sql.select.coerce import castable, category, common_numeric, common_type, preferred, same
 from headwater.sql.select.functions.entry import Function, Wanted
-from headwater.sql.select.plan import Expression
+from headwater.sql.select.plan import Constant, Expression
+from headwater.sql.select.types_by_name import type_name
 
 _CONTAINERS: Final[dict[str, tuple[str, Callable[[SqlType], SqlType]]]] = {
     "anyarray": ("array", array_of),
@@ -130,7 +131,12 @@ def _best(candidates: list[Function], types: Sequence[SqlType]) -> Function | No
     if len(candidates) > 1 and known and unknown:
         first = types[known[0]]
         if all(same(types[i], first) for i in known):
-            alike = [f for f in candidates if _coercible(f, [first] * len(types))]
+            supposed = [Constant(None, first)] * len(types)
+            alike = [
+                f
+                for f in candidates
+                if _coercible(f, [first] * len(types)) and _concrete(f, supposed) is not None
+            ]
             if len(alike) == 1:
                 return alike[0]
     if len(candidates) > 1:
@@ -253,7 +259,7 @@ def no_function(
     name: str, candidates: Sequence[Function], arguments: Sequence[Expression], at: int
 ) -> UserError:
     """42883, or 42725 when several entries fit equally well."""
-    shown = f"{name}({', '.join(format_type(argument.type) for argument in arguments)})"
+    shown = f"{name}({', '.join(type_name(argument.type) for argument in arguments)})"
     if ambiguous(candidates, arguments):
         hint = "Could not choose a best candidate function. You might need to add explicit type casts."
         return UserError(f"function {shown} is not unique", "42725", hint=hint, position=at + 1)
@@ -265,7 +271,7 @@ def no_operator(
     symbol: str, candidates: Sequence[Function], arguments: Sequence[Expression], at: int
 ) -> UserError:
     """The same for an operator."""
-    names = [format_type(argument.type) for argument in arguments]
+    names = [type_name(argument.type) for argument in arguments]
     shown = f"{names[0]} {symbol} {names[1]}" if len(names) == 2 else f"{symbol} {names[0]}"
     casts = "You might need to add explicit type casts."
     if ambiguous(candidates, arguments):

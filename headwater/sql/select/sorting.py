@@ -6,11 +6,12 @@ Not here: which expressions are sorted by (bind_order.py), how an engine orders 
 from __future__ import annotations
 
 from headwater.core.errors import UserError
-from headwater.core.types import TEXT, format_type
+from headwater.core.types import TEXT
 from headwater.sql.select.coerce import coerce, resolved_unknown
 from headwater.sql.select.plan import Expression, SortKey
 from headwater.sql.select.planning import Planning
 from headwater.sql.select.syntax import OrderItem
+from headwater.sql.select.types_by_name import type_name
 
 
 def sort_key(planning: Planning, value: Expression, item: OrderItem) -> SortKey:
@@ -27,7 +28,7 @@ def require_order(value: Expression, at: int) -> None:
     """Refuse types without an order."""
     if value.type.kind == "json":
         raise UserError(
-            f"could not identify an ordering operator for type {format_type(value.type)}",
+            f"could not identify an ordering operator for type {type_name(value.type)}",
             "42883",
             hint="Use an explicit ordering operator or modify the query.",
             position=at + 1,

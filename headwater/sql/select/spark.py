@@ -8,7 +8,7 @@ stored forms (spark_literals.py), so scans and results need no conversion.
     supported         that error beforehand, or None
     translate_error   what to tell the user when Spark failed
 
-The session must have ANSI mode on, UTC as time zone, and the kernels registered.
+The session must have SESSION_SETTINGS and the kernels; cluster/kernels_spark.py sees to both.
 
 Not here: expressions, aggregates (spark_*.py), running it (cluster/).
 """
@@ -17,10 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
 from headwater.core.errors import InvariantViolation, UserError, not_supported
 from headwater.sql.select import functions
-from headwater.sql.select.functions.forms import SPARK
+from headwater.sql.select.functions.forms import SPARK, spark_type
 from headwater.sql.select.plan import (
     Aggregate,
     ColumnRef,
@@ -54,10 +56,24 @@ from headwater.sql.select.spark_expressions import (
     sort_text,
 )
 from headwater.sql.select.spark_literals import identifier, string_literal
+from headwater.sql.select.walk import output_columns
 
-__all__ = ["generate", "supported", "translate_error"]
+__all__ = ["SESSION_SETTINGS", "generate", "supported", "translate_error"]
 
-_LIMIT_MAX = 2**31 - 1
+SESSION_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.session.timeZone": "UTC",
+        # A sum or product of decimals keeps its scale, or fails.
+        "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+        "spark.sql.variable.substitute": "false",
+        "spark.sql.legacy.followThreeValuedLogicInArrayExists": "true",
+        "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+    }
+)
+"""What the texts rely on."""
+
+_LIMIT_MAX: Final = 2**31 - 1
 
 
 def generate(query: Query, relations: Mapping[str, str], mz_now: int | None) -> str:
@@ -86,7 +102,7 @@ class _Nodes:
         self.writer = Writer(self.node, mz_now)
 
     def whole(self, query: Query) -> str:
-        columns = ", ".join(f"{column_name(c.id)} AS o{i}" for i, c in enumerate(query.output))
+        columns = ", ".join(f"{_nullable(c)} AS o{i}" for i, c in enumerate(query.output))
         return f"SELECT {columns or '1 AS o0'} FROM ({self.node(query.root)})"
 
     def node(self, node: Node) -> str:
@@ -199,7 +215,7 @@ class _Nodes:
         """A table function of the left side's columns needs no join."""
         place, element, view = self.writer.fresh(), self.writer.fresh(), self.writer.fresh()
         outer = "OUTER " if node.kind == "left" else ""
-        kept = [column_name(column.id) for column in columns_of(node.left)]
+        kept = [column_name(column.id) for column in output_columns(node.left)]
         columns = ", ".join([*kept, self._unpacked(function, place, element)])
         text = (
             f"SELECT {columns} FROM ({self.node(node.left)})"
@@ -229,12 +245,12 @@ class _Nodes:
 
     def _window(self, node: Window) -> str:
         prepared = Prepared(self.writer)
-        texts = [column_name(column.id) for column in columns_of(node.input)]
+        texts = [column_name(column.id) for column in output_columns(node.input)]
         texts += [f"{window(call, prepared)} AS {column_name(column.id)}" for column, call in node.calls]
         return f"SELECT {', '.join(texts)} FROM ({prepared.select(self.node(node.input))})"
 
     def _distinct(self, node: Distinct) -> str:
-        columns = columns_of(node.input)
+        columns = output_columns(node.input)
         names = [column_name(column.id) for column in columns]
         if node.on:
             return self._distinct_on(node, names)
@@ -289,23 +305,14 @@ class _Nodes:
         return text
 
 
-def columns_of(node: Node) -> tuple[OutputColumn, ...]:
-    """The columns a node puts out."""
-    match node:
-        case Scan(columns=columns) | Values(columns=columns) | SetOperation(columns=columns):
-            return columns
-        case TableFunction(columns=columns):
-            return columns
-        case Project(columns=pairs):
-            return tuple(column for column, _ in pairs)
-        case Join(left=left, right=right):
-            return columns_of(left) + columns_of(right)
-        case Aggregate(groups=groups, aggregates=aggregates):
-            return tuple(column for column, _ in (*groups, *aggregates))
-        case Window(input=below, calls=calls):
-            return columns_of(below) + tuple(column for column, _ in calls)
-        case _:
-            return columns_of(node.input)
+def _nullable(column: OutputColumn) -> str:
+    """A result's column; where structs are in it, their fields are made nullable.
+
+    Spark knows that the fields of a struct it has just made are never NULL, and then cannot hand
+    out as Arrow a row where the struct itself is.
+    """
+    name = column_name(column.id)
+    return f"CAST({name} AS {spark_type(column.type)})" if "STRUCT" in spark_type(column.type) else name
 
 
 def _true(plan: Expression) -> bool:

@@ -37,6 +37,7 @@ from headwater.sql.select.spark_expressions import (
     ordered_list,
     spark_form,
 )
+from headwater.sql.select.walk import column_ids
 
 _SEGMENT: Final = re.compile(r"<<(\w+)\|((?:(?!<<|>>).)*)>>", re.DOTALL)
 
@@ -54,8 +55,11 @@ class Prepared:
     columns: list[tuple[str, str]] = field(default_factory=list)
 
     def name(self, plan: Expression) -> str:
-        """An atom for the expression: itself when it is one already, or a column of the SELECT below."""
-        if isinstance(plan, (Constant, ColumnRef)):
+        """An atom for the expression: itself when it is one already, or a column of the SELECT below.
+
+        What uses no column stays in its place: some arguments must be constants there.
+        """
+        if isinstance(plan, ColumnRef) or not column_ids(plan):
             return expression(plan, self.writer)
         return self.add(expression(plan, self.writer))
 

@@ -334,6 +334,15 @@ class DerivedTable:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownTable:
+    """A SHOW statement in FROM, by its text."""
+
+    text: str
+    alias: Alias | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionTable:
     """A function in FROM; `typed` are the columns of AS t(a int, b text)."""
 
@@ -358,7 +367,7 @@ class JoinedTable:
     at: int
 
 
-FromItem: TypeAlias = "TableName | DerivedTable | FunctionTable | JoinedTable"
+FromItem: TypeAlias = "TableName | DerivedTable | ShownTable | FunctionTable | JoinedTable"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,20 @@ Not here: reading the name (parse_type.py).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from headwater.core.errors import UserError, not_supported
-from headwater.core.types import FACTS, NUMERIC_DIGITS_MAX, SqlType, array_of, kind_of_name, list_of, map_of
+from headwater.core.types import (
+    FACTS,
+    NUMERIC_DIGITS_MAX,
+    SqlType,
+    array_of,
+    format_type,
+    kind_of_name,
+    list_of,
+    map_of,
+)
 from headwater.sql.select.syntax import TypeName
 from headwater.sql.select.words import word_set
 
@@ -97,3 +107,14 @@ def _numeric(modifiers: tuple[int, ...], position: int) -> SqlType:
             f"scale for type numeric must be between 0 and precision {precision}", "22023", position=position
         )
     return SqlType("numeric", scale=scale)
+
+
+def type_name(type_: SqlType) -> str:
+    """As errors name a type: without lengths, scales and precisions."""
+    return format_type(_bare(type_))
+
+
+def _bare(type_: SqlType) -> SqlType:
+    if type_.element is not None:
+        return replace(type_, element=_bare(type_.element))
+    return replace(type_, scale=None, length=None, fields=())

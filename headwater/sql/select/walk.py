@@ -188,6 +188,24 @@ def column_ids(value: Expression) -> frozenset[ColumnId]:
     return frozenset(found)
 
 
+def free_column_ids(value: Expression) -> frozenset[ColumnId]:
+    """The columns an expression takes from outside: those of the queries inside it are its own."""
+    made: set[ColumnId] = set()
+    used: set[ColumnId] = set()
+
+    def on_node(node: Node) -> Node:
+        made.update(column.id for column in output_columns(node))
+        return rebuild_node(node, on_node, on_expression)
+
+    def on_expression(expression: Expression) -> Expression:
+        if isinstance(expression, ColumnRef):
+            used.add(expression.id)
+        return rebuild_expression(expression, on_expression, on_node)
+
+    on_expression(value)
+    return frozenset(used - made)
+
+
 def node_column_ids(value: Node) -> frozenset[ColumnId]:
     """The columns that the expressions of a plan refer to, and those its set operations pick."""
     found: set[ColumnId] = set()

@@ -35,7 +35,6 @@ from headwater.core.types import (
     UINT2,
     UINT4,
     UINT8,
-    UUID,
     SqlType,
     array_of,
     list_of,
@@ -188,7 +187,8 @@ def _variances() -> list[Function]:
             _aggregate(name, (FLOAT4,), FLOAT8, *_listed(f"hw_float8_{word}", "float8")),
         ]
         entries += [
-            _aggregate(name, (type_,), NUMERIC, *both(_numeric_variance(word))) for type_ in (INT2, INT4, INT8)
+            _aggregate(name, (type_,), NUMERIC, *both(_numeric_variance(word)))
+            for type_ in (INT2, INT4, INT8)
         ]
     for name in ("corr", "covar_pop", "covar_samp", "regr_slope", "regr_intercept", "regr_r2", "regr_sxx",
                  "regr_syy", "regr_sxy", "regr_avgx", "regr_avgy"):  # fmt: skip
@@ -270,9 +270,8 @@ def _percentile_disc(engine: str, texts: Texts, types: Types) -> str:
     values = f"<<list|{texts[1]}>>"
     fraction = call(engine, "hw_fraction", texts[0])
     if engine == SPARK:
-        body = (
-            "CASE WHEN size(r.l) > 0 THEN element_at(r.l, greatest(1, CAST(ceil(r.p * size(r.l)) AS INT))) END"
-        )
+        place = "greatest(1, CAST(ceil(r.p * size(r.l)) AS INT))"
+        body = f"CASE WHEN size(r.l) > 0 THEN element_at(r.l, {place}) END"
         kept = f"filter({values}, v -> v IS NOT NULL)"
         return bound(engine, f"named_struct('l', {kept}, 'p', {fraction})", body)
     kept = f"list_filter({values}, lambda v: v IS NOT NULL)"
@@ -286,7 +285,6 @@ def _second(types: Types) -> SqlType:
 
 def _percentile_cont(engine: str, texts: Texts, types: Types) -> str:
     return call(engine, "hw_percentile_cont", texts[0], f"<<list|{texts[1]}>>")
-
 
 
 FUNCTIONS: Final[tuple[Function, ...]] = (

@@ -20,6 +20,7 @@ from headwater.sql.select.functions.forms import (
     Texts,
     Types,
     both,
+    bound,
     call,
     cast_to,
     first,
@@ -27,7 +28,6 @@ from headwater.sql.select.functions.forms import (
     native,
     type_text,
 )
-
 
 
 def element(types: Types) -> SqlType:
@@ -47,7 +47,9 @@ def _comparable(engine: str, type_: SqlType) -> None:
         raise not_supported(f"looking for {format_type(inner)} in an array")
 
 
-def _guarded(name: str, arguments: tuple[Wanted, ...], returns: TypeRule, forms: tuple[Form, Form]) -> Function:
+def _guarded(
+    name: str, arguments: tuple[Wanted, ...], returns: TypeRule, forms: tuple[Form, Form]
+) -> Function:
     shape = "operator" if not name[0].isalpha() else "scalar"
     return Function(name, arguments, returns, *forms, shape, null_guard=True)  # type: ignore[arg-type]
 
@@ -73,7 +75,9 @@ def _parts() -> list[Function]:
         Function("->", ("anymap", TEXT), element, *value, "operator"),
         _guarded("[:]", ("anyarray", INT4, INT4), first, both(_slice)),
         _guarded("[:]", ("anylist", INT4, INT4), first, both(_slice)),
-        Function("?", ("anymap", TEXT), BOOL, "map_contains({0}, {1})", "map_contains_key({0}, {1})", "operator"),
+        Function(
+            "?", ("anymap", TEXT), BOOL, "map_contains({0}, {1})", "map_contains_key({0}, {1})", "operator"
+        ),
         native("map_length", ("anymap",), INT4, "CAST(cardinality({0}) AS INTEGER)", "cardinality({0})"),
     ]
 
@@ -82,23 +86,25 @@ def _parts() -> list[Function]:
 
 
 def _sizes() -> list[Function]:
-    size = ("CAST(len({0}) AS INTEGER)", "size({0})")
-    nonzero = tuple(f"nullif({form}, 0)" for form in size)
-    upper = tuple(f"(CASE WHEN {{1}} = 1 THEN {form} END)" for form in nonzero)
-    lower = tuple(f"(CASE WHEN {{1}} = 1 AND {form} > 0 THEN 1 END)" for form in size)
+    duckdb, spark = "CAST(len({0}) AS INTEGER)", "size({0})"
+
+    def sized(name: str, form: str, *more: SqlType, whole: str = "anyarray") -> Function:
+        """`@` in the form stands for the number of elements."""
+        return native(name, (whole, *more), INT4, form.replace("@", duckdb), form.replace("@", spark))
+
     return [
-        native("cardinality", ("anyarray",), INT4, *size),
-        native("list_length", ("anylist",), INT4, *size),
-        native("array_length", ("anyarray", INT4), INT4, *upper),
-        native("array_upper", ("anyarray", INT4), INT4, *upper),
-        native("array_lower", ("anyarray", INT4), INT4, *lower),
-        native("array_ndims", ("anyarray",), INT4, *(f"(CASE WHEN {form} > 0 THEN 1 END)" for form in size)),
+        sized("cardinality", "@"),
+        sized("list_length", "@", whole="anylist"),
+        sized("array_length", "(CASE WHEN {1} = 1 THEN nullif(@, 0) END)", INT4),
+        sized("array_upper", "(CASE WHEN {1} = 1 THEN nullif(@, 0) END)", INT4),
+        sized("array_lower", "(CASE WHEN {1} = 1 AND @ > 0 THEN 1 END)", INT4),
+        sized("array_ndims", "(CASE WHEN @ > 0 THEN 1 END)"),
         native(
             "array_dims",
             ("anyarray",),
             TEXT,
-            f"('[1:' || CAST({nonzero[0]} AS VARCHAR) || ']')",
-            f"concat('[1:', CAST({nonzero[1]} AS STRING), ']')",
+            f"('[1:' || CAST(nullif({duckdb}, 0) AS VARCHAR) || ']')",
+            f"concat('[1:', CAST(nullif({spark}, 0) AS STRING), ']')",
         ),
     ]
 
@@ -110,7 +116,8 @@ def _joined(engine: str, texts: Texts, types: Types) -> str:
     """A missing array is the same as none."""
     left, right = texts
     name = "concat" if engine == SPARK else "list_concat"
-    return f"(CASE WHEN {left} IS NULL THEN {right} WHEN {right} IS NULL THEN {left} ELSE {name}({left}, {right}) END)"
+    both_there = f"{name}({left}, {right})"
+    return f"(CASE WHEN {left} IS NULL THEN {right} WHEN {right} IS NULL THEN {left} ELSE {both_there} END)"
 
 
 def _appended(engine: str, texts: Texts, types: Types) -> str:
@@ -145,6 +152,10 @@ def _building() -> list[Function]:
 def _checked(make: Callable[[str, Texts], str]) -> tuple[Form, Form]:
     def form(engine: str, texts: Texts, types: Types) -> str:
         _comparable(engine, types[0])
+        if engine == SPARK:  # its lambdas may not hold kernels, so arguments are bound outside them
+            fields = ", ".join(f"'a{index}', {text}" for index, text in enumerate(texts))
+            names = tuple(f"r.a{index}" for index in range(len(texts)))
+            return bound(engine, f"named_struct({fields})", make(engine, names))
         return make(engine, texts)
 
     return both(form)
@@ -175,8 +186,8 @@ def _positions(engine: str, texts: Texts) -> str:
     if engine == SPARK:
         kept = f"transform({texts[0]}, (x, i) -> CASE WHEN x <=> {texts[1]} THEN i + 1 END)"
         return f"filter({kept}, x -> x IS NOT NULL)"
-    kept = f"list_transform({texts[0]}, lambda x, i: CASE WHEN x IS NOT DISTINCT FROM {texts[1]} THEN CAST(i AS INTEGER) END)"
-    return f"list_filter({kept}, lambda x: x IS NOT NULL)"
+    place = f"CASE WHEN x IS NOT DISTINCT FROM {texts[1]} THEN CAST(i AS INTEGER) END"
+    return f"list_filter(list_transform({texts[0]}, lambda x, i: {place}), lambda x: x IS NOT NULL)"
 
 
 def _removed(engine: str, texts: Texts) -> str:
@@ -241,7 +252,9 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     *_looking(),
     Function("array_to_string", ("anyarray", TEXT), TEXT, *both(_to_string)),
     Function("array_to_string", ("anyarray", TEXT, TEXT), TEXT, *both(_to_string)),
-    kernel_function("string_to_array", (TEXT, TEXT), array_of(TEXT), "hw_string_to_array", "{0}", "{1}", "NULL"),
+    kernel_function(
+        "string_to_array", (TEXT, TEXT), array_of(TEXT), "hw_string_to_array", "{0}", "{1}", "NULL"
+    ),
     kernel_function("string_to_array", (TEXT, TEXT, TEXT), array_of(TEXT), "hw_string_to_array"),
     Function("map_build", ("any",), _map_type, *both(_map_build), variadic=True),
 )

@@ -144,7 +144,17 @@ def _numeric_to_float(engine: str, text: str, source: SqlType, target: SqlType) 
     double = call(engine, "hw_numeric_to_float8", text)
     if source.scale is not None:
         double = f"CAST({numeric_text(engine, text, source)} AS DOUBLE)"
-    return double if target.kind == "float8" else cast_to(engine, double, target)
+    if target.kind == "float8":
+        return double
+    return _float8_to_float4(engine, double, SqlType("float8"), target)
+
+
+def _float8_to_float4(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    if engine == DUCKDB:  # which checks the range itself
+        return cast_to(engine, text, target)
+    overflow = failure(engine, "value out of range: overflow", "22003")
+    infinite = "abs(CAST(r AS FLOAT)) = CAST('Infinity' AS FLOAT) AND abs(r) < CAST('Infinity' AS DOUBLE)"
+    return bound(engine, text, f"CASE WHEN {infinite} THEN {overflow} ELSE CAST(r AS FLOAT) END")
 
 
 # Text
@@ -163,7 +173,11 @@ def _to_text(engine: str, text: str, source: SqlType, target: SqlType) -> str:
         case kind if kind in (*_INTEGERS, *_OIDS, "bool", "mz_timestamp"):
             return f"CAST({text} AS {string})"
         case "bytea":
-            return f"concat('\\\\x', lower(hex({text})))" if engine == SPARK else f"('\\x' || lower(hex({text})))"
+            return (
+                f"concat('\\\\x', lower(hex({text})))"
+                if engine == SPARK
+                else f"('\\x' || lower(hex({text})))"
+            )
         case kind:
             return call(engine, "hw_to_text", text, type_text(source, engine))
 
@@ -244,6 +258,10 @@ def _kernel(name: str) -> Make:
     return lambda engine, text, source, target: call(engine, name, text)
 
 
+def _to_mz_timestamp(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    return call(engine, f"hw_{source.kind}_to_mz_timestamp", text)
+
+
 def _moment_of_timestamp(engine: str, text: str, source: SqlType, target: SqlType) -> str:
     return call(engine, f"hw_mz_timestamp_to_{target.kind}", text)
 
@@ -293,7 +311,7 @@ def _table() -> dict[tuple[str, str], tuple[Context, Make]]:
     add(("numeric",), _FLOATS, "implicit", _numeric_to_float)
     add(("numeric",), _INTEGERS, "assignment", _numeric_to_integer)
     add(("float4",), ("float8",), "implicit", _native)
-    add(("float8",), ("float4",), "assignment", _native)
+    add(("float8",), ("float4",), "assignment", _float8_to_float4)
     add(_FLOATS, _INTEGERS, "assignment", _float_to_integer)
     add(_SIGNED, _OIDS, "implicit", _integer_to_oid)
     add(_OIDS, ("int4", "int8"), "assignment", _between_integers)
@@ -302,7 +320,12 @@ def _table() -> dict[tuple[str, str], tuple[Context, Make]]:
     add(("bool",), ("int4",), "explicit", _bool_to_integer)
     _add_times(add)
     _add_texts(add)
-    add(("json",), ("jsonb",), "assignment", lambda engine, text, source, target: call(engine, "hw_text_to_jsonb", text))
+    add(
+        ("json",),
+        ("jsonb",),
+        "assignment",
+        lambda engine, text, source, target: call(engine, "hw_text_to_jsonb", text),
+    )
     add(("jsonb",), ("json",), "assignment", _same)
     add(("jsonb",), ("bool", "numeric", *_SIGNED, *_FLOATS), "explicit", _from_jsonb)
     return table
@@ -324,9 +347,8 @@ def _add_times(add: Add) -> None:
     add(_UNSIGNED, ("mz_timestamp",), "implicit", _native)
     add(("numeric",), ("mz_timestamp",), "implicit", lambda engine, text, source, target: _numeric_to_integer(
         engine, text, source, SqlType("int8")))  # fmt: skip
-    add(("timestamp", "timestamptz", "date"), ("mz_timestamp",), "implicit",
-        lambda engine, text, source, target: call(engine, f"hw_{source.kind}_to_mz_timestamp", text))  # fmt: skip
-    add(("mz_timestamp",), ("timestamp", "timestamptz"), "implicit", _moment_of_timestamp)
+    add(("timestamp", "timestamptz", "date"), ("mz_timestamp",), "implicit", _to_mz_timestamp)
+    add(("mz_timestamp",), ("timestamp", "timestamptz"), "assignment", _moment_of_timestamp)
     add(("mz_timestamp",), ("numeric",), "assignment", lambda engine, text, source, target: _to_numeric(
         engine, text, SqlType("int8"), target))  # fmt: skip
 

@@ -42,11 +42,11 @@ from headwater.core.types import (
     format_type,
 )
 from headwater.sql.select.functions.entry import Form, Function, Wanted
-from headwater.sql.select.functions.forms import SPARK, Texts, Types, both, numeric_bare
+from headwater.sql.select.functions.forms import SPARK, Texts, Types, both, call, numeric_bare
 
 _PLAIN: Final = (
-    BOOL, INT2, INT4, INT8, UINT2, UINT4, UINT8, FLOAT4, FLOAT8, TEXT, NAME, SqlType('"char"'), BYTEA, DATE, TIME,
-    TIMESTAMP, TIMESTAMPTZ, UUID, OID, MZ_TIMESTAMP,
+    BOOL, INT2, INT4, INT8, UINT2, UINT4, UINT8, FLOAT4, FLOAT8, TEXT, NAME, SqlType('"char"'), BYTEA, DATE,
+    TIME, TIMESTAMP, TIMESTAMPTZ, UUID, OID, MZ_TIMESTAMP,
 )  # fmt: skip
 _SYMBOLS: Final = ("=", "<>", "<", "<=", ">", ">=")
 
@@ -75,14 +75,26 @@ def sort_key(engine: str, text: str, type_: SqlType) -> str:
         case "map":
             raise not_supported(f"ordering by {format_type(type_)}")
     _check_nested(type_)
+    if engine == SPARK and (type_.element is not None or type_.kind == "record"):
+        return _nulls_last(text, type_)
     return equality_key(engine, text, type_)
+
+
+def _nulls_last(text: str, type_: SqlType) -> str:
+    """An array whose missing elements are the greatest, in Spark, where they are the least."""
+    inner = type_.element
+    if inner is None or inner.element is not None or inner.kind == "record":
+        raise not_supported(f"ordering by {format_type(type_)}")
+    return f"transform({text}, e -> named_struct('missing', e IS NULL, 'value', e))"
 
 
 def _check_nested(type_: SqlType) -> None:
     """Elements inside a container have no key of their own, so they must order natively."""
     inner = [field for _, field in type_.fields] if type_.element is None else [type_.element]
     for part in inner:
-        odd = part.kind in ("jsonb", "interval", "char", "map") or (part.kind == "numeric" and part.scale is None)
+        odd = part.kind in ("jsonb", "interval", "char", "map") or (
+            part.kind == "numeric" and part.scale is None
+        )
         if odd:
             raise not_supported(f"ordering by {format_type(type_)}")
         _check_nested(part)
@@ -95,9 +107,7 @@ def _no_operator(symbol: str, type_: SqlType) -> UserError:
 
 def _interval_key(text: str) -> str:
     day = "CAST(86400000000 AS DECIMAL(38,0))"
-    return (
-        f"((CAST({text}.months AS DECIMAL(38,0)) * 30 + {text}.days) * {day} + {text}.microseconds)"
-    )
+    return f"((CAST({text}.months AS DECIMAL(38,0)) * 30 + {text}.days) * {day} + {text}.microseconds)"
 
 
 def _forms(symbol: str) -> tuple[Form, Form]:
@@ -138,6 +148,12 @@ def _extreme(name: str) -> tuple[Form, Form]:
     def make(engine: str, texts: Texts, types: Types) -> str:
         if len(texts) == 1:
             return texts[0]
+        if types[0].kind == "numeric" and any(type_.scale is None for type_ in types):
+            values = ", ".join(
+                numeric_bare(engine, text, type_) for text, type_ in zip(texts, types, strict=True)
+            )
+            listed = f"array({values})" if engine == SPARK else f"[{values}]"
+            return call(engine, "hw_numeric_extreme", listed, f"'{name}'")
         if sort_key(engine, "x", types[0]) != "x":
             raise not_supported(f"{name} of {format_type(types[0])}")
         return f"{name}({', '.join(texts)})"

@@ -55,7 +55,9 @@ def _build_object(engine: str, texts: Texts, types: Types) -> str:
         object_key(engine, text, type_) if index % 2 == 0 else text
         for index, (text, type_) in enumerate(zip(texts, types, strict=True))
     ]
-    value, type_ = record_of(engine, tuple(made), tuple(TEXT if i % 2 == 0 else t for i, t in enumerate(types)))
+    value, type_ = record_of(
+        engine, tuple(made), tuple(TEXT if i % 2 == 0 else t for i, t in enumerate(types))
+    )
     return call(engine, "hw_jsonb_build_object", value, type_text(type_, engine))
 
 

@@ -31,7 +31,7 @@ from headwater.core.types import (
     SqlType,
     numeric,
 )
-from headwater.sql.select.functions.entry import Form, Function
+from headwater.sql.select.functions.entry import Form, Function, Wanted
 from headwater.sql.select.functions.forms import (
     DUCKDB,
     SPARK,
@@ -76,7 +76,8 @@ def _integer_entries() -> list[Function]:
         entries += [operator(symbol, pair, type_, f"({{0}} {symbol} {{1}})") for symbol in "+-*"]
         entries.append(operator("/", pair, type_, "({0} // {1})", cast_to(SPARK, "({0} div {1})", type_)))
         # The least integer modulo -1 is 0 in PostgreSQL and an overflow in DuckDB.
-        remainder = f"CASE WHEN {{1}} = -1 AND {{0}} IS NOT NULL THEN {cast_to(DUCKDB, '0', type_)} ELSE {{0}} % {{1}} END"
+        zero = cast_to(DUCKDB, "0", type_)
+        remainder = f"CASE WHEN {{1}} = -1 AND {{0}} IS NOT NULL THEN {zero} ELSE {{0}} % {{1}} END"
         entries += [
             operator("%", pair, type_, f"({remainder})", "({0} % {1})"),
             native("mod", pair, type_, f"({remainder})", "({0} % {1})"),
@@ -99,7 +100,9 @@ def _integer_entries() -> list[Function]:
     for type_ in _UNSIGNED:
         pair = (type_, type_)
         for symbol in "+-*":
-            entries.append(operator(symbol, pair, type_, f"({{0}} {symbol} {{1}})", _unsigned_spark(symbol, type_)))
+            entries.append(
+                operator(symbol, pair, type_, f"({{0}} {symbol} {{1}})", _unsigned_spark(symbol, type_))
+            )
         whole = cast_to(SPARK, "({0} div {1})", type_)
         entries += [
             operator("/", pair, type_, "({0} // {1})", whole),
@@ -116,19 +119,22 @@ def _float_spark(symbol: str, type_: SqlType) -> str:
     """Infinity from finite numbers is an overflow, zero from others an underflow."""
     limit = f"CAST('Infinity' AS {'FLOAT' if type_ == FLOAT4 else 'DOUBLE'})"
     result = f"r.a {symbol} r.b"
+    if symbol == "/":  # never evaluated for a divisor of zero, but Spark's own check would raise
+        result = "r.a / nullif(r.b, 0)"
+    if type_ == FLOAT4:  # Spark divides floats as doubles
+        result = f"CAST({result} AS FLOAT)"
     checks = []
     if symbol == "/":
         checks.append(f"WHEN r.b = 0 AND r.a = r.a THEN {failure(SPARK, 'division by zero', '22012')}")
     overflow = failure(SPARK, "value out of range: overflow", "22003")
-    checks.append(f"WHEN abs({result}) = {limit} AND abs(r.a) < {limit} AND abs(r.b) < {limit} THEN {overflow}")
+    checks.append(
+        f"WHEN abs({result}) = {limit} AND abs(r.a) < {limit} AND abs(r.b) < {limit} THEN {overflow}"
+    )
     if symbol in "*/":
         nonzero = "r.a <> 0 AND r.b <> 0" if symbol == "*" else f"r.a <> 0 AND abs(r.b) < {limit}"
         checks.append(
             f"WHEN {result} = 0 AND {nonzero} THEN {failure(SPARK, 'value out of range: underflow', '22003')}"
         )
-    if symbol == "/":  # never evaluated for a divisor of zero, but Spark's own check would raise
-        result = "r.a / nullif(r.b, 0)"
-        checks = [check.replace("r.a / r.b", result) for check in checks]
     pair = "named_struct('a', {0}, 'b', {1})"
     return cast_to(SPARK, bound(SPARK, pair, f"CASE {' '.join(checks)} ELSE {result} END"), type_)
 
@@ -139,7 +145,13 @@ def _float_entries() -> list[Function]:
         for symbol in "+-*/":
             kernel = f"hw_{type_.kind}_{_WORDS[symbol]}"
             entries.append(
-                operator(symbol, (type_, type_), type_, call(DUCKDB, kernel, "{0}", "{1}"), _float_spark(symbol, type_))
+                operator(
+                    symbol,
+                    (type_, type_),
+                    type_,
+                    call(DUCKDB, kernel, "{0}", "{1}"),
+                    _float_spark(symbol, type_),
+                )
             )
         entries += [
             operator("-", (type_,), type_, "(-{0})"),
@@ -240,7 +252,7 @@ def _numeric_function(
     more: tuple[SqlType, ...] = (),
     symbol: bool = False,
 ) -> Function:
-    wanted = (*("numeric",) * count, *more)
+    wanted: tuple[Wanted, ...] = (*("numeric",) * count, *more)
     return Function(name, wanted, returns, *forms, "operator" if symbol else "scalar")
 
 
@@ -256,7 +268,15 @@ def _numeric_entries() -> list[Function]:
     ]
     for name, kernel in (("/", "div"), ("%", "mod"), ("^", "power")):
         entries.append(_numeric_function(name, 2, NUMERIC, _over_texts(f"hw_numeric_{kernel}"), symbol=True))
-    two = {"mod": "mod", "div": "idiv", "power": "power", "pow": "power", "log": "log", "gcd": "gcd", "lcm": "lcm"}
+    two = {
+        "mod": "mod",
+        "div": "idiv",
+        "power": "power",
+        "pow": "power",
+        "log": "log",
+        "gcd": "gcd",
+        "lcm": "lcm",
+    }
     for name, kernel in two.items():
         entries.append(_numeric_function(name, 2, NUMERIC, _over_texts(f"hw_numeric_{kernel}")))
     for name in ("sqrt", "exp", "ln", "sign"):

@@ -90,7 +90,9 @@ def _variadic(name: str, arguments: tuple[Wanted, ...], forms: tuple[Form, Form]
 
 
 def _like(symbol: str, word: str) -> Function:
-    return operator(symbol, _T2, BOOL, f"({{0}} {word} {{1}} ESCAPE '\\')", f"({{0}} {word} {{1}} ESCAPE '\\\\')")
+    return operator(
+        symbol, _T2, BOOL, f"({{0}} {word} {{1}} ESCAPE '\\')", f"({{0}} {word} {{1}} ESCAPE '\\\\')"
+    )
 
 
 def _regex(symbol: str, flags: str, negated: bool) -> Function:
@@ -163,7 +165,16 @@ def _parts() -> list[Function]:
         kernel_function("right", (TEXT, INT4), TEXT, "hw_right"),
         kernel_function("split_part", (TEXT, TEXT, INT4), TEXT, "hw_split_part"),
         kernel_function("overlay", (TEXT, TEXT, INT4, INT4), TEXT, "hw_overlay"),
-        kernel_function("overlay", (TEXT, TEXT, INT4), TEXT, "hw_overlay", "{0}", "{1}", "{2}", "CAST(length({1}) AS INTEGER)"),
+        kernel_function(
+            "overlay",
+            (TEXT, TEXT, INT4),
+            TEXT,
+            "hw_overlay",
+            "{0}",
+            "{1}",
+            "{2}",
+            "CAST(length({1}) AS INTEGER)",
+        ),
         kernel_function("lpad", (TEXT, INT4, TEXT), TEXT, "hw_lpad"),
         kernel_function("lpad", (TEXT, INT4), TEXT, "hw_lpad", "{0}", "{1}", "' '"),
         kernel_function("rpad", (TEXT, INT4, TEXT), TEXT, "hw_rpad"),
@@ -194,7 +205,9 @@ def _expressions() -> list[Function]:
         kernel_function("regexp_like", _T2, BOOL, "hw_regexp_matches", "{0}", "{1}", "''"),
         kernel_function("regexp_like", _T3, BOOL, "hw_regexp_matches"),
         kernel_function("regexp_count", _T2, INT4, "hw_regexp_count", "{0}", "{1}", "1", "''"),
-        kernel_function("regexp_count", (TEXT, TEXT, INT4), INT4, "hw_regexp_count", "{0}", "{1}", "{2}", "''"),
+        kernel_function(
+            "regexp_count", (TEXT, TEXT, INT4), INT4, "hw_regexp_count", "{0}", "{1}", "{2}", "''"
+        ),
         kernel_function("regexp_count", (TEXT, TEXT, INT4, TEXT), INT4, "hw_regexp_count"),
     ]
     return entries

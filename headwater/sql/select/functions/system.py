@@ -9,14 +9,17 @@ the catalog, which the binder makes.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from headwater.core.types import BOOL, INT4, INT8, NAME, OID, TEXT, SqlType, array_of
+from headwater.core.types import BOOL, INT4, INT8, NAME, OID, TEXT, SqlType, array_of, format_type
 from headwater.sql.select.functions.entry import Form, Function, Wanted
-from headwater.sql.select.functions.forms import kernel_function
+from headwater.sql.select.functions.forms import Texts, Types, both, kernel_function, quoted
 
 
-def _answer(name: str, arguments: tuple[Wanted, ...], returns: SqlType, duckdb: Form, spark: Form = "") -> Function:
+def _answer(
+    name: str, arguments: tuple[Wanted, ...], returns: SqlType, duckdb: Form, spark: Form = ""
+) -> Function:
     return Function(name, arguments, returns, duckdb, spark or duckdb)
 
 
@@ -33,8 +36,8 @@ _VISIBLE: Final = (
 def _permitted() -> list[Function]:
     """has_x_privilege([who,] what, which): everyone may."""
     entries = []
-    for what in ("database", "schema", "table", "sequence", "function", "type", "language", "tablespace", "server",
-                 "any_column"):  # fmt: skip
+    for what in ("database", "schema", "table", "sequence", "function", "type", "language", "tablespace",
+                 "server", "any_column"):  # fmt: skip
         name = f"has_{what}_privilege"
         for target in (TEXT, OID):
             entries.append(_answer(name, (target, TEXT), BOOL, "({0} IS NOT NULL OR NULL)"))
@@ -42,7 +45,9 @@ def _permitted() -> list[Function]:
                 entries.append(_answer(name, (who, target, TEXT), BOOL, "({1} IS NOT NULL OR NULL)"))
     for column in (TEXT, INT4):
         for target in (TEXT, OID):
-            entries.append(_answer("has_column_privilege", (target, column, TEXT), BOOL, "({0} IS NOT NULL OR NULL)"))
+            entries.append(
+                _answer("has_column_privilege", (target, column, TEXT), BOOL, "({0} IS NOT NULL OR NULL)")
+            )
     entries.append(_answer("pg_has_role", (OID, TEXT), BOOL, "({0} IS NOT NULL OR NULL)"))
     entries.append(_answer("pg_has_role", (TEXT, TEXT), BOOL, "({0} IS NOT NULL OR NULL)"))
     for who in (TEXT, OID):
@@ -51,9 +56,17 @@ def _permitted() -> list[Function]:
     return entries
 
 
+def _type_name(engine: str, texts: Texts, types: Types) -> str:
+    """The type of an expression is known without looking at it."""
+    type_ = types[0]
+    bare = replace(type_, element=type_.element.bare()) if type_.element is not None else type_.bare()
+    return quoted(format_type(bare), engine)
+
+
 FUNCTIONS: Final[tuple[Function, ...]] = (
     *(_answer(f"pg_{what}_is_visible", (OID,), BOOL, "({0} IS NOT NULL OR NULL)") for what in _VISIBLE),
     *_permitted(),
+    Function("pg_typeof", ("any",), TEXT, *both(_type_name)),
     kernel_function("format_type", (OID, INT4), TEXT, "hw_format_type"),
     kernel_function("pg_encoding_to_char", (INT4,), NAME, "hw_encoding_name"),
     kernel_function("pg_char_to_encoding", (NAME,), INT4, "hw_encoding_number"),

@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from headwater.core.types import INT4, INT8, INTERVAL, JSONB, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ, SqlType, array_of
+from headwater.core.types import (
+    INT4,
+    INT8,
+    INTERVAL,
+    JSONB,
+    NUMERIC,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    SqlType,
+    array_of,
+)
 from headwater.sql.select.functions.arrays import element
 from headwater.sql.select.functions.entry import Form, Function, TypeRule, Wanted
 from headwater.sql.select.functions.forms import (
@@ -57,9 +68,10 @@ def _numerics(engine: str, texts: Texts, types: Types) -> str:
 
 
 def _subscripts(engine: str, texts: Texts, types: Types) -> str:
+    numbers = f"list_transform({texts[0]}, lambda x, i: CAST(i AS INTEGER))"
     if engine == SPARK:
-        return f"transform({texts[0]}, (x, i) -> i + 1)"
-    return f"list_transform({texts[0]}, lambda x, i: CAST(i AS INTEGER))"
+        numbers = f"transform({texts[0]}, (x, i) -> i + 1)"
+    return f"(CASE WHEN {texts[1]} = 1 THEN {numbers} END)"
 
 
 # Documents
@@ -72,7 +84,9 @@ def _pairs(values: str) -> tuple[Form, Form]:
         keys = call(engine, "hw_jsonb_keys", texts[0])
         listed = call(engine, values, texts[0])
         if engine == SPARK:
-            return f"transform(arrays_zip({keys}, {listed}), x -> named_struct('key', x['0'], 'value', x['1']))"
+            return (
+                f"transform(arrays_zip({keys}, {listed}), x -> named_struct('key', x['0'], 'value', x['1']))"
+            )
         return f"list_transform(list_zip({keys}, {listed}), lambda x: {{'key': x[1], 'value': x[2]}})"
 
     return both(make)
@@ -81,10 +95,22 @@ def _pairs(values: str) -> tuple[Form, Form]:
 def _documents() -> list[Function]:
     return [
         _rows("jsonb_array_elements", (JSONB,), JSONB, by_kernel("hw_jsonb_elements"), (("value", JSONB),)),
-        _rows("jsonb_array_elements_text", (JSONB,), TEXT, by_kernel("hw_jsonb_elements_text"), (("value", TEXT),)),
+        _rows(
+            "jsonb_array_elements_text",
+            (JSONB,),
+            TEXT,
+            by_kernel("hw_jsonb_elements_text"),
+            (("value", TEXT),),
+        ),
         _rows("jsonb_object_keys", (JSONB,), TEXT, by_kernel("hw_jsonb_keys")),
         _rows("jsonb_each", (JSONB,), JSONB, _pairs("hw_jsonb_values"), (("key", TEXT), ("value", JSONB))),
-        _rows("jsonb_each_text", (JSONB,), TEXT, _pairs("hw_jsonb_values_text"), (("key", TEXT), ("value", TEXT))),
+        _rows(
+            "jsonb_each_text",
+            (JSONB,),
+            TEXT,
+            _pairs("hw_jsonb_values_text"),
+            (("key", TEXT), ("value", TEXT)),
+        ),
     ]
 
 

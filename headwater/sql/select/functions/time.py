@@ -69,7 +69,12 @@ def _swapped(function: Function) -> Function:
 
     left, right = function.arguments
     return Function(
-        function.name, (right, left), function.returns, turn(function.duckdb), turn(function.spark), "operator"
+        function.name,
+        (right, left),
+        function.returns,
+        turn(function.duckdb),
+        turn(function.spark),
+        "operator",
     )
 
 
@@ -82,7 +87,9 @@ def _apart(engine: str, texts: Texts, types: Types) -> str:
         )
         return bound(engine, difference, f"CASE WHEN r IS NOT NULL THEN {parts} END")
     difference = f"(epoch_us({texts[0]}) - epoch_us({texts[1]}))"
-    return bound(engine, difference, f"to_days(CAST(r // {_DAY_US} AS INTEGER)) + to_microseconds(r % {_DAY_US})")
+    return bound(
+        engine, difference, f"to_days(CAST(r // {_DAY_US} AS INTEGER)) + to_microseconds(r % {_DAY_US})"
+    )
 
 
 def _sums() -> list[Function]:
@@ -91,9 +98,19 @@ def _sums() -> list[Function]:
     clock_add = kernel_function("+", (TIME, INTERVAL), TIME, "hw_time_add", shape="operator")
     day_us = "CAST({0} AS TIMESTAMP) + to_microseconds({1})"
     moment = operator(
-        "+", (DATE, TIME), TIMESTAMP, f"({day_us})", "timestampadd(MICROSECOND, {1}, CAST({0} AS TIMESTAMP_NTZ))"
+        "+",
+        (DATE, TIME),
+        TIMESTAMP,
+        f"({day_us})",
+        "timestampadd(MICROSECOND, {1}, CAST({0} AS TIMESTAMP_NTZ))",
     )
-    entries = [*forward, plus_days, clock_add, moment, *map(_swapped, (*forward, plus_days, clock_add, moment))]
+    entries = [
+        *forward,
+        plus_days,
+        clock_add,
+        moment,
+        *map(_swapped, (*forward, plus_days, clock_add, moment)),
+    ]
     entries += [_shifted("-", type_) for type_ in _MOMENTS]
     entries += [
         _shifted_date("-"),
@@ -101,8 +118,12 @@ def _sums() -> list[Function]:
         operator("-", (DATE, DATE), INT4, "CAST(({0} - {1}) AS INTEGER)", "datediff({0}, {1})"),
         kernel_function("-", (TIME, INTERVAL), TIME, "hw_time_sub", shape="operator"),
         kernel_function("-", (TIME, TIME), INTERVAL, "hw_time_to_interval", "({0} - {1})", shape="operator"),
-        operator("+", (INTERVAL, INTERVAL), INTERVAL, "({0} + {1})", call(SPARK, "hw_interval_add", "{0}", "{1}")),
-        operator("-", (INTERVAL, INTERVAL), INTERVAL, "({0} - {1})", call(SPARK, "hw_interval_sub", "{0}", "{1}")),
+        operator(
+            "+", (INTERVAL, INTERVAL), INTERVAL, "({0} + {1})", call(SPARK, "hw_interval_add", "{0}", "{1}")
+        ),
+        operator(
+            "-", (INTERVAL, INTERVAL), INTERVAL, "({0} - {1})", call(SPARK, "hw_interval_sub", "{0}", "{1}")
+        ),
         kernel_function("-", (INTERVAL,), INTERVAL, "hw_interval_neg", shape="operator"),
         operator("+", (INTERVAL,), INTERVAL, "{0}"),
         kernel_function("*", (INTERVAL, FLOAT8), INTERVAL, "hw_interval_mul", shape="operator"),
@@ -164,6 +185,20 @@ def _trunc_in_zone(engine: str, texts: Texts, types: Types) -> str:
     return call(engine, "hw_from_zone", texts[2], call(engine, "hw_date_trunc_timestamp", texts[0], local))
 
 
+def _overlaps(type_: SqlType) -> list[Function]:
+    """Spans are given by two moments, or by a moment and a length."""
+    kernel, add = f"hw_overlaps_{type_.kind}", f"hw_{type_.kind}_add"
+
+    def by_length(engine: str, texts: Texts, types: Types) -> str:
+        ends = [call(engine, add, texts[index], texts[index + 1]) for index in (0, 2)]
+        return call(engine, kernel, texts[0], ends[0], texts[2], ends[1])
+
+    return [
+        kernel_function("overlaps", (type_,) * 4, BOOL, kernel),
+        Function("overlaps", (type_, INTERVAL, type_, INTERVAL), BOOL, *both(by_length)),
+    ]
+
+
 # Making and showing
 
 
@@ -201,4 +236,10 @@ def _making() -> list[Function]:
     return entries
 
 
-FUNCTIONS: Final[tuple[Function, ...]] = (*_sums(), *_fields(), *_making())
+FUNCTIONS: Final[tuple[Function, ...]] = (
+    *_sums(),
+    *_fields(),
+    *_overlaps(TIMESTAMP),
+    *_overlaps(TIMESTAMPTZ),
+    *_making(),
+)

@@ -14,9 +14,11 @@ again by `user_error_of`.  Spark is not imported here: the cluster registers
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final
+from typing import Any, Final
 
 import duckdb
+from duckdb.func import FunctionNullHandling, PythonUDFType
+from duckdb.sqltypes import DuckDBPyType
 
 from headwater.core.errors import InvariantViolation
 from headwater.sql.select.kernels import (
@@ -82,12 +84,14 @@ def register_duckdb(connection: duckdb.DuckDBPyConnection) -> None:
     for kernel in KERNELS:
         # DuckDB takes arguments of any type only where none are declared.
         free = "any" in kernel.arguments
-        parameters = None if free else [duckdb_of(name) for name in kernel.arguments]
+        parameters: list[Any] | None = (
+            None if free else [DuckDBPyType(duckdb_of(name)) for name in kernel.arguments]
+        )
         connection.create_function(
             kernel.name,
             duckdb_function(kernel),
             parameters,
-            duckdb_of(kernel.returns),
-            type="arrow",
-            null_handling="special",
+            DuckDBPyType(duckdb_of(kernel.returns)),
+            type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL,
         )

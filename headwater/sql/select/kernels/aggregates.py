@@ -116,7 +116,11 @@ def _accumulated(values: list[float]) -> tuple[float, float]:
 
 def _regression(pairs: list[list[float | None] | None], name: str) -> float | None:
     """The two-argument statistics; a pair is (Y, X) as SQL writes them."""
-    present = [(pair[0], pair[1]) for pair in pairs if pair is not None and pair[0] is not None and pair[1] is not None]
+    present = [
+        (pair[0], pair[1])
+        for pair in pairs
+        if pair is not None and pair[0] is not None and pair[1] is not None
+    ]
     count = float(len(present))
     if count == 0 or (name == "covar_samp" and count < 2):
         return None

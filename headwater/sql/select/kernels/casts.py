@@ -62,12 +62,17 @@ def _reader(kind: str) -> Kernel:
 def _array_reader(kind: str) -> Kernel:
     name = READ_AS.get(kind, "text")
     return Kernel(
-        f"hw_text_to_{kind}_array", ("text",), f"{name}[]", lambda texts: from_text(texts, array_of(SqlType(kind)))
+        f"hw_text_to_{kind}_array",
+        ("text",),
+        f"{name}[]",
+        lambda texts: from_text(texts, array_of(SqlType(kind))),
     )
 
 
 ARRAYS_READ: Final = tuple(
-    kind for kind in (*READ_AS, *_TEXTS) if kind in FACTS and kind not in ("uint2", "uint4", "uint8", "interval")
+    kind
+    for kind in (*READ_AS, *_TEXTS)
+    if kind in FACTS and kind not in ("uint2", "uint4", "uint8", "interval")
 )
 
 KERNELS: Final[tuple[Kernel, ...]] = (

@@ -24,6 +24,7 @@ def _unknown_encoding(name: str) -> UserError:
 
 
 def encode(data: bytes, name: str) -> str:
+    """Bytes as text: hex, base64 or escape."""
     match name.lower():
         case "hex":
             return data.hex()
@@ -32,12 +33,14 @@ def encode(data: bytes, name: str) -> str:
             return "\n".join(whole[i : i + 76] for i in range(0, len(whole), 76))
         case "escape":
             return "".join(
-                "\\\\" if byte == 0x5C else f"\\{byte:03o}" if byte == 0 or byte >= 0x80 else chr(byte) for byte in data
+                "\\\\" if byte == 0x5C else f"\\{byte:03o}" if byte == 0 or byte >= 0x80 else chr(byte)
+                for byte in data
             )
     raise _unknown_encoding(name)
 
 
 def decode(text: str, name: str) -> bytes:
+    """The reverse of `encode`."""
     match name.lower():
         case "hex":
             return _from_hex(text)

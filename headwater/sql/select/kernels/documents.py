@@ -24,7 +24,9 @@ from headwater.formats.text import to_text
 from headwater.sql.select.kernels.kernel import Kernel, row_wise
 from headwater.sql.select.kernels.numerics import sort_key as number_key
 
-_NUMBERS: Final = frozenset({"int2", "int4", "int8", "uint2", "uint4", "uint8", "float4", "float8", "numeric"})
+_NUMBERS: Final = frozenset(
+    {"int2", "int4", "int8", "uint2", "uint4", "uint8", "float4", "float8", "numeric"}
+)
 
 
 # From SQL values
@@ -35,10 +37,12 @@ def documents_of(array: pa.Array, type_: SqlType) -> list[Any]:
     if type_.kind == "record":
         present = array.is_valid().to_pylist()
         columns = [
-            (name, documents_of(array.field(index), field)) for index, (name, field) in enumerate(type_.fields)
+            (name, documents_of(array.field(index), field))
+            for index, (name, field) in enumerate(type_.fields)
         ]
         return [
-            {name: values[row] for name, values in columns} if valid else None for row, valid in enumerate(present)
+            {name: values[row] for name, values in columns} if valid else None
+            for row, valid in enumerate(present)
         ]
     if type_.kind == "map" and type_.element is not None:
         return _map_documents(array, type_.element)
@@ -96,7 +100,8 @@ def _to_jsonb(values: pa.Array, types: pa.Array) -> pa.Array:
     documents = documents_of(values, _type_of(types))
     valid = values.is_valid().to_pylist()
     return pa.array(
-        [print_value(document) if there else None for document, there in zip(documents, valid, strict=True)], pa.string()
+        [print_value(document) if there else None for document, there in zip(documents, valid, strict=True)],
+        pa.string(),
     )
 
 
@@ -306,7 +311,11 @@ def _set(text: str, path: list[str | None], new_text: str, create: bool) -> str:
 
 
 def _replaced(
-    document: Any, path: list[str | None], change: Callable[[Any], tuple[bool, Any]], create: bool, depth: int = 1
+    document: Any,
+    path: list[str | None],
+    change: Callable[[Any], tuple[bool, Any]],
+    create: bool,
+    depth: int = 1,
 ) -> Any:
     """The document with what stands at the path kept, changed or removed."""
     if not path:
@@ -390,7 +399,9 @@ def _pretty(document: Any, depth: int = 0) -> str:
         ordered = _ordered(document)
         if not ordered:
             return "{\n" + pad * depth + "}"
-        inside = [f"{pad * (depth + 1)}{print_string(key)}: {_pretty(value, depth + 1)}" for key, value in ordered]
+        inside = [
+            f"{pad * (depth + 1)}{print_string(key)}: {_pretty(value, depth + 1)}" for key, value in ordered
+        ]
         return "{\n" + ",\n".join(inside) + "\n" + pad * depth + "}"
     if isinstance(document, list):
         if not document:
@@ -486,8 +497,20 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     row_wise("hw_jsonb_path_text", _JP, "text", _getting(_walk, as_text), raises=False),
     row_wise("hw_jsonb_contains", _JT, "bool", lambda a, b: contains(_read(a), _read(b)), raises=False),
     row_wise("hw_jsonb_exists", _JT, "bool", _exists, raises=False),
-    row_wise("hw_jsonb_exists_any", _JP, "bool", lambda t, ks: any(k is not None and _exists(t, k) for k in ks), raises=False),
-    row_wise("hw_jsonb_exists_all", _JP, "bool", lambda t, ks: all(k is None or _exists(t, k) for k in ks), raises=False),
+    row_wise(
+        "hw_jsonb_exists_any",
+        _JP,
+        "bool",
+        lambda t, ks: any(k is not None and _exists(t, k) for k in ks),
+        raises=False,
+    ),
+    row_wise(
+        "hw_jsonb_exists_all",
+        _JP,
+        "bool",
+        lambda t, ks: all(k is None or _exists(t, k) for k in ks),
+        raises=False,
+    ),
     row_wise("hw_jsonb_concat", _JT, "text", _concatenated),
     row_wise("hw_jsonb_delete", _JT, "text", _without_key),
     row_wise("hw_jsonb_delete_keys", _JP, "text", _without_keys),
@@ -496,13 +519,27 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     row_wise("hw_jsonb_set", ("text", "text[]", "text", "bool"), "text", _set),
     row_wise("hw_jsonb_typeof", ("text",), "text", _kind, raises=False),
     row_wise("hw_jsonb_array_length", ("text",), "int4", _length),
-    row_wise("hw_jsonb_strip_nulls", ("text",), "text", lambda t: print_value(_strip_nulls(_read(t))), raises=False),
+    row_wise(
+        "hw_jsonb_strip_nulls", ("text",), "text", lambda t: print_value(_strip_nulls(_read(t))), raises=False
+    ),
     row_wise("hw_jsonb_pretty", ("text",), "text", lambda t: _pretty(_read(t)), raises=False),
     row_wise("hw_jsonb_elements", ("text",), "text[]", lambda t: [print_value(i) for i in _elements(t)]),
     row_wise("hw_jsonb_elements_text", ("text",), "text[]", lambda t: [as_text(i) for i in _elements(t)]),
-    row_wise("hw_jsonb_keys", ("text",), "text[]", lambda t: [k for k, _ in _entries(t, "jsonb_object_keys")]),
-    row_wise("hw_jsonb_values", ("text",), "text[]", lambda t: [print_value(v) for _, v in _entries(t, "jsonb_each")]),
-    row_wise("hw_jsonb_values_text", ("text",), "text[]", lambda t: [as_text(v) for _, v in _entries(t, "jsonb_each_text")]),
+    row_wise(
+        "hw_jsonb_keys", ("text",), "text[]", lambda t: [k for k, _ in _entries(t, "jsonb_object_keys")]
+    ),
+    row_wise(
+        "hw_jsonb_values",
+        ("text",),
+        "text[]",
+        lambda t: [print_value(v) for _, v in _entries(t, "jsonb_each")],
+    ),
+    row_wise(
+        "hw_jsonb_values_text",
+        ("text",),
+        "text[]",
+        lambda t: [as_text(v) for _, v in _entries(t, "jsonb_each_text")],
+    ),
     row_wise("hw_jsonb_to_bool", ("text",), "bool", _to_bool),
     row_wise("hw_jsonb_to_numeric", _JT, "text", _to_numeric),
     row_wise("hw_jsonb_key", ("text",), "bytea", sort_key, raises=False),

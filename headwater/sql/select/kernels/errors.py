@@ -50,7 +50,9 @@ _OVERFLOWS: Final = (
     re.compile(r"Failed to cast decimal value \S+ to type (\w+)"),
 )
 # Where DuckDB names no type, the least value of one says which it was.
-_LEAST: Final = re.compile(r"Overflow (?:in division of|on abs\()\s*-(32768|2147483648|9223372036854775808)\b")
+_LEAST: Final = re.compile(
+    r"Overflow (?:in division of|on abs\()\s*-(32768|2147483648|9223372036854775808)\b"
+)
 _LEAST_NAMES: Final = {"32768": "smallint", "2147483648": "integer", "9223372036854775808": "bigint"}
 _DECIMAL: Final = re.compile(
     r"to type DECIMAL|HUGEINT|Could not cast value .* to DECIMAL|NUMERIC_VALUE_OUT_OF_RANGE|DECIMAL\(38\)"
@@ -76,7 +78,9 @@ def user_error_of(text: str) -> UserError | None:
     if _LIKE_END.search(text):
         return UserError("LIKE pattern must not end with escape character", "22025")
     if "ESC_IN_THE_MIDDLE" in text:
-        return UserError("an escape before an ordinary character in a LIKE pattern not yet supported", "0A000")
+        return UserError(
+            "an escape before an ordinary character in a LIKE pattern not yet supported", "0A000"
+        )
     if _DIVISION.search(text):
         return UserError("division by zero", "22012")
     if _FLOAT.search(text):

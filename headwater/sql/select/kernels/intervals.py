@@ -19,6 +19,7 @@ MONTH_DAYS: Final = 30
 
 
 def out_of_range() -> UserError:
+    """The complaint about an interval no column can hold."""
     return UserError("interval out of range", "22008")
 
 
@@ -75,6 +76,7 @@ def _balanced(high: int, low: int, unit: int) -> tuple[int, int]:
 
 
 def justify_hours(value: Interval) -> Interval:
+    """Whole days out of the microseconds."""
     months, days, microseconds = value
     whole, microseconds = _truncated(microseconds, DAY_US)
     days, microseconds = _balanced(days + whole, microseconds, DAY_US)
@@ -82,6 +84,7 @@ def justify_hours(value: Interval) -> Interval:
 
 
 def justify_days(value: Interval) -> Interval:
+    """Whole months out of the days."""
     months, days, microseconds = value
     whole, days = _truncated(days, MONTH_DAYS)
     months, days = _balanced(months + whole, days, MONTH_DAYS)
@@ -89,6 +92,7 @@ def justify_days(value: Interval) -> Interval:
 
 
 def justify_interval(value: Interval) -> Interval:
+    """Both, with one sign throughout."""
     months, days, microseconds = value
     whole, microseconds = _truncated(microseconds, DAY_US)
     whole_months, days = _truncated(days + whole, MONTH_DAYS)
@@ -106,10 +110,13 @@ def _add(left: Interval, right: Interval) -> Interval:
 
 
 def negated(value: Interval) -> Interval:
+    """All parts with the other sign."""
     return -value[0], -value[1], -value[2]
 
 
-def _make(years: int, months: int, weeks: int, days: int, hours: int, minutes: int, seconds: float) -> Interval:
+def _make(
+    years: int, months: int, weeks: int, days: int, hours: int, minutes: int, seconds: float
+) -> Interval:
     if not math.isfinite(seconds):
         raise out_of_range()
     microseconds = (hours * 3600 + minutes * 60) * 1_000_000 + round(seconds * 1_000_000)

@@ -246,7 +246,9 @@ def _interval_to_duckdb(array: pa.Array) -> pa.Array:
     raw["nanoseconds"] = microseconds * 1000
     validity = None
     if array.null_count:
-        validity = pa.py_buffer(np.packbits(array.is_valid().to_numpy(zero_copy_only=False), bitorder="little"))
+        validity = pa.py_buffer(
+            np.packbits(array.is_valid().to_numpy(zero_copy_only=False), bitorder="little")
+        )
     return pa.Array.from_buffers(pa.month_day_nano_interval(), count, [validity, pa.py_buffer(raw)])
 
 
@@ -263,7 +265,9 @@ def duckdb_function(kernel: Kernel) -> Callable[..., pa.Array]:
             raise KernelError(marked_text(error)) from error
 
     if "any" not in names:  # DuckDB counts the parameters of what it is given
-        parameters = [inspect.Parameter(f"a{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(len(names))]
+        parameters = [
+            inspect.Parameter(f"a{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(len(names))
+        ]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
 
@@ -286,7 +290,8 @@ def spark_function(kernel: Kernel) -> tuple[Callable[..., pa.Array], str]:
             return _checked(kernel.function(*given), pa.nulls(count, pa.string()))
         except UserError:
             pass
-        values, errors = [], []
+        values: list[pa.Array] = []
+        errors: list[str | None] = []
         for row in range(count):
             try:
                 values.append(kernel.function(*[array.slice(row, 1) for array in given]))

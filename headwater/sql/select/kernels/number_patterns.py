@@ -15,7 +15,10 @@ from headwater.core.errors import UserError, not_supported
 from headwater.sql.select.kernels.kernel import Kernel, row_wise
 
 _EXACT: Final = Context(prec=2000)
-_TOKEN: Final = re.compile(r'FM|fm|MI|mi|PL|pl|SG|sg|PR|pr|S|s|D|d|G|g|TH|th|RN|rn|[Ee]{4}|[90.,]|"(?:[^"\\]|\\.)*"?|\\.|.', re.DOTALL)
+_TOKEN: Final = re.compile(
+    r'FM|fm|MI|mi|PL|pl|SG|sg|PR|pr|S|s|D|d|G|g|TH|th|RN|rn|[Ee]{4}|[90.,]|"(?:[^"\\]|\\.)*"?|\\.|.',
+    re.DOTALL,
+)
 _SIGNS: Final = ("S", "MI", "SG", "PR")
 _REFUSED: Final = re.compile(r"EEEE|eeee|PL|pl|RN|rn|TH|th|V|v|L|l|C|c", re.DOTALL)
 
@@ -84,11 +87,11 @@ def shown(text: str, pattern: str) -> str | None:
     if not value.is_finite():
         raise not_supported("to_char of NaN and infinity")
     template = _template(pattern)
-    if template.sign in ("SG", "S") or "," in template.tokens and template.bare:
+    if template.sign in ("SG", "S") or ("," in template.tokens and template.bare):
         _check_order(template)
     rounded = value.quantize(Decimal(1).scaleb(-template.after), ROUND_HALF_UP, _EXACT)
     negative = rounded < 0
-    whole, _, fraction = format(abs(rounded), "f").partition(".")
+    whole, _, fraction = format(rounded.copy_abs(), "f").partition(".")
     whole = whole.lstrip("0")
     if len(whole) > template.before:
         whole, fraction = "#" * template.before, "#" * template.after

@@ -35,7 +35,9 @@ def _floats(array: pa.Array) -> npt.NDArray[Any]:
 
 def _float_pair(name: str, kind: str, operation: Callable[..., Any]) -> Kernel:
     def run(left: pa.Array, right: pa.Array) -> pa.Array:
-        missing = left.is_null().to_numpy(zero_copy_only=False) | right.is_null().to_numpy(zero_copy_only=False)
+        missing = left.is_null().to_numpy(zero_copy_only=False) | right.is_null().to_numpy(
+            zero_copy_only=False
+        )
         a, b = _floats(left.fill_null(1)), _floats(right.fill_null(1))
         with np.errstate(all="ignore"):
             result = operation(a, b)
@@ -192,8 +194,8 @@ def _shift(kind: str, bits: int, left: bool) -> Kernel:
     def run(value: int, count: int) -> int:
         count &= 63 if bits == 64 else 31
         shifted = value << count if left else value >> count
-        shifted &= 2**bits - 1
-        return shifted - 2**bits if shifted >= 2 ** (bits - 1) else shifted
+        shifted &= (1 << bits) - 1
+        return shifted - (1 << bits) if shifted >> (bits - 1) else shifted
 
     name = f"hw_{kind}_shift_{'left' if left else 'right'}"
     return row_wise(name, (kind, "int4"), kind, run, raises=False)
@@ -236,7 +238,12 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     *(
         _float_pair(name, kind, operation)
         for kind in ("float4", "float8")
-        for name, operation in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("div", np.divide))
+        for name, operation in (
+            ("add", np.add),
+            ("sub", np.subtract),
+            ("mul", np.multiply),
+            ("div", np.divide),
+        )
     ),
     *(
         row_wise(f"hw_float8_{name}", ("float8",), "float8", _domain(function))

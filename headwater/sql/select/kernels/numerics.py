@@ -15,7 +15,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
+from decimal import (
+    MAX_EMAX,
+    MIN_EMIN,
+    ROUND_CEILING,
+    ROUND_DOWN,
+    ROUND_FLOOR,
+    ROUND_HALF_UP,
+    Context,
+    Decimal,
+)
 from functools import reduce
 from typing import Final
 
@@ -71,7 +80,7 @@ def _weight(value: Decimal) -> tuple[int, int]:
         return 0, 0
     place = value.adjusted()
     weight = place // 4
-    shifted = abs(value).scaleb(-4 * weight, _EXACT)
+    shifted = value.copy_abs().scaleb(-4 * weight, _EXACT)
     return weight, int(shifted)
 
 
@@ -100,10 +109,12 @@ def quotient(left: Decimal, right: Decimal, scale: int) -> Decimal:
     if 2 * rest >= bottom:
         whole += 1
     result = Decimal(whole).scaleb(-scale, _EXACT)
-    return -result if (left < 0) != (right < 0) else result
+    # A sign is set by copying: the operators - and abs() would round to 28 digits.
+    return result.copy_negate() if (left < 0) != (right < 0) else result
 
 
 def divide(left: Decimal, right: Decimal) -> Decimal:
+    """A quotient with the digits PostgreSQL gives it."""
     if left.is_nan() or right.is_nan():
         return Decimal("NaN")
     if right == 0:
@@ -111,13 +122,14 @@ def divide(left: Decimal, right: Decimal) -> Decimal:
     if left.is_infinite():
         if right.is_infinite():
             return Decimal("NaN")
-        return left if right > 0 else -left
+        return left if right > 0 else left.copy_negate()
     if right.is_infinite():
         return Decimal(0)
     return quotient(left, right, quotient_scale(left, right))
 
 
 def remainder(left: Decimal, right: Decimal) -> Decimal:
+    """What is left of a division towards zero."""
     if left.is_nan() or right.is_nan():
         return Decimal("NaN")
     if right == 0:
@@ -128,6 +140,7 @@ def remainder(left: Decimal, right: Decimal) -> Decimal:
 
 
 def square_root(value: Decimal, scale: int | None = None) -> Decimal:
+    """A root, with the digits PostgreSQL gives it unless `scale` says."""
     if value.is_nan() or value == Decimal("Infinity"):
         return value
     if value < 0:
@@ -163,6 +176,7 @@ def _check_logarithm(value: Decimal) -> None:
 
 
 def natural_logarithm(value: Decimal) -> Decimal:
+    """ln, with the digits PostgreSQL gives it."""
     if value.is_nan():
         return value
     _check_logarithm(value)
@@ -173,6 +187,7 @@ def natural_logarithm(value: Decimal) -> Decimal:
 
 
 def logarithm(base: Decimal, value: Decimal) -> Decimal:
+    """The logarithm to a base."""
     if base.is_nan() or value.is_nan():
         return Decimal("NaN")
     _check_logarithm(base)
@@ -191,11 +206,12 @@ def logarithm(base: Decimal, value: Decimal) -> Decimal:
 
 
 def exponential(value: Decimal) -> Decimal:
+    """e to this power."""
     if value.is_nan():
         return value
     if value.is_infinite():
         return value if value > 0 else Decimal(0)
-    if abs(value) >= _EXPONENT_MAX:
+    if value.copy_abs() >= _EXPONENT_MAX:
         if value > 0:
             raise _overflow()
         return Decimal(0)
@@ -216,7 +232,7 @@ def _special_power(base: Decimal, exponent: Decimal) -> Decimal:
     if exponent.is_infinite():
         if base == -1:
             return one
-        grows = (abs(base) > 1) == (exponent > 0)
+        grows = (base.copy_abs() > 1) == (exponent > 0)
         return Decimal("Infinity") if grows else Decimal(0)
     if base > 0:
         return base if exponent > 0 else Decimal(0)
@@ -229,6 +245,7 @@ def _special_power(base: Decimal, exponent: Decimal) -> Decimal:
 
 
 def power(base: Decimal, exponent: Decimal) -> Decimal:
+    """base ^ exponent."""
     if not base.is_finite() or not exponent.is_finite():
         return _special_power(base, exponent)
     if base == 0 and exponent < 0:
@@ -236,27 +253,27 @@ def power(base: Decimal, exponent: Decimal) -> Decimal:
     whole = exponent == exponent.to_integral_value()
     if base < 0 and not whole:
         raise UserError("a negative number raised to a non-integer power yields a complex result", "2201F")
-    if whole and abs(exponent) < 2**31:
+    if whole and exponent.copy_abs() < 2**31:
         return _whole_power(base, int(exponent))
     if base == 0:
         return Decimal(0)
     context = _precise(60)
-    exponent_of_e = float(context.multiply(context.ln(abs(base)), exponent))
+    exponent_of_e = float(context.multiply(context.ln(base.copy_abs()), exponent))
     if abs(exponent_of_e) > _POWER_EXPONENT_MAX:
         if exponent_of_e > 0:
             raise _overflow()
         return Decimal(0)
     estimate = exponent_of_e * _LOG10_E
     scale = _limited(_DIGITS_SIGNIFICANT_MIN - int(estimate), base, exponent)
-    result = _precise(scale + max(int(estimate), 0) + 10).power(abs(base), exponent)
-    return _rounded(-result if base < 0 and int(exponent) % 2 else result, scale)
+    result = _precise(scale + max(int(estimate), 0) + 10).power(base.copy_abs(), exponent)
+    return _rounded(result.copy_negate() if base < 0 and int(exponent) % 2 else result, scale)
 
 
 def _whole_power(base: Decimal, exponent: int) -> Decimal:
     scale = _limited(_DIGITS_SIGNIFICANT_MIN, base)
     if base == 0:
         return Decimal(1 if exponent == 0 else 0)
-    estimate = exponent * float(_precise(20).log10(abs(base)))
+    estimate = exponent * float(_precise(20).log10(base.copy_abs()))
     if estimate > _WEIGHT_MAX:
         raise _overflow()
     if estimate < -_SCALE_MAX - 1:
@@ -333,6 +350,14 @@ def _factorial(count: int) -> str:
     return canonical(Decimal(math.factorial(count)))
 
 
+def _extreme(texts: list[str | None], name: str) -> str | None:
+    """greatest and least, which skip NULLs."""
+    present = [text for text in texts if text is not None]
+    if not present:
+        return None
+    return max(present, key=sort_key) if name == "greatest" else min(present, key=sort_key)
+
+
 def fit(text: str, scale: int) -> str:
     """A numeric rounded for a decimal(38, scale), or an overflow."""
     value = Decimal(text)
@@ -343,7 +368,9 @@ def fit(text: str, scale: int) -> str:
     rounded = _rounded(value, scale)
     if rounded and rounded.adjusted() >= 38 - scale:
         limit = "1" if scale == 38 else f"10^{38 - scale}"
-        detail = f"A field with precision 38, scale {scale} must round to an absolute value less than {limit}."
+        detail = (
+            f"A field with precision 38, scale {scale} must round to an absolute value less than {limit}."
+        )
         raise UserError("numeric field overflow", "22003", detail)
     return format(rounded, "f")
 
@@ -412,8 +439,8 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     row_wise("hw_numeric_log", _PAIR, "text", _two(logarithm)),
     row_wise("hw_numeric_gcd", _PAIR, "text", _two(_gcd), raises=False),
     row_wise("hw_numeric_lcm", _PAIR, "text", _two(_lcm), raises=False),
-    row_wise("hw_numeric_neg", ("text",), "text", _one(lambda value: -value), raises=False),
-    row_wise("hw_numeric_abs", ("text",), "text", _one(abs), raises=False),
+    row_wise("hw_numeric_neg", ("text",), "text", _one(Decimal.copy_negate), raises=False),
+    row_wise("hw_numeric_abs", ("text",), "text", _one(Decimal.copy_abs), raises=False),
     row_wise("hw_numeric_sign", ("text",), "text", _sign, raises=False),
     row_wise("hw_numeric_sqrt", ("text",), "text", _one(square_root)),
     row_wise("hw_numeric_exp", ("text",), "text", _one(exponential)),
@@ -424,6 +451,7 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     row_wise("hw_numeric_trunc", ("text", "int4"), "text", _placed(ROUND_DOWN), raises=False),
     row_wise("hw_numeric_factorial", ("int8",), "text", _factorial),
     row_wise("hw_numeric_fit", ("text", "int4"), "text", fit),
+    row_wise("hw_numeric_extreme", ("text[]", "text"), "text", _extreme, raises=False),
     row_wise("hw_numeric_key", ("text",), "bytea", sort_key, raises=False),
     row_wise("hw_numeric_canonical", ("text",), "text", _one(lambda value: value), raises=False),
     row_wise("hw_numeric_to_float8", ("text",), "float8", _to_float),

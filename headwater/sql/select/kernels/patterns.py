@@ -19,12 +19,16 @@ from headwater.formats.text_times import civil_from_days, days_from_civil
 from headwater.sql.select.kernels.intervals import DAY_US
 from headwater.sql.select.kernels.kernel import Interval, Kernel, row_wise
 
-_MONTHS: Final = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-                  "November", "December")  # fmt: skip
+_MONTHS: Final = ("January", "February", "March", "April", "May", "June", "July", "August", "September",
+                  "October", "November", "December")  # fmt: skip
 _DAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _ROMAN: Final = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
-_UPPER: Final = """A.D. A.M. AD AM B.C. BC CC DAY DDD DD DY D FF1 FF2 FF3 FF4 FF5 FF6 HH24 HH12 HH IDDD ID IW IYYY IYY IY
-    I J MI MM MONTH MON MS OF P.M. PM Q RM SSSSS SSSS SS TZH TZM TZ US WW W Y,YYY YYYY YYY YY Y""".split()
+_UPPER: Final = re.findall(
+    r"\S+",
+    """A.D. A.M. AD AM B.C. BC CC DAY DDD DD DY D FF1 FF2 FF3 FF4 FF5 FF6 HH24 HH12 HH IDDD ID IW IYYY
+    IYY IY I J MI MM MONTH MON MS OF P.M. PM Q RM SSSSS SSSS SS TZH TZM TZ US WW W Y,YYY YYYY
+    YYY YY Y""",
+)
 _KEYWORDS: Final = sorted(
     {*_UPPER, *(word.lower() for word in _UPPER), "Month", "Mon", "Day", "Dy"}, key=len, reverse=True
 )
@@ -256,7 +260,17 @@ def _shown_interval(value: Interval, template: str) -> str | None:
     if months < 0 or days < 0 or microseconds < 0:
         raise not_supported("to_char of a negative interval")
     seconds, microsecond = divmod(microseconds, 1_000_000)
-    clock = _Clock(months // 12, months % 12, days, 0, seconds // 3600, seconds // 60 % 60, seconds % 60, microsecond, None)
+    clock = _Clock(
+        months // 12,
+        months % 12,
+        days,
+        0,
+        seconds // 3600,
+        seconds // 60 % 60,
+        seconds % 60,
+        microsecond,
+        None,
+    )
     parts: list[str] = []
     for field in fields_of(template):
         word = field.word.upper()
@@ -275,8 +289,8 @@ def _shown_interval(value: Interval, template: str) -> str | None:
 
 # Text to timestamps
 
-_WIDTHS: Final = {"YYYY": 4, "YYY": 3, "YY": 2, "Y": 1, "MM": 2, "DD": 2, "DDD": 3, "HH24": 2, "HH12": 2, "HH": 2,
-                  "MI": 2, "SS": 2, "MS": 3, "US": 6, "SSSS": 5, "SSSSS": 5}  # fmt: skip
+_WIDTHS: Final = {"YYYY": 4, "YYY": 3, "YY": 2, "Y": 1, "MM": 2, "DD": 2, "DDD": 3, "HH24": 2, "HH12": 2,
+                  "HH": 2, "MI": 2, "SS": 2, "MS": 3, "US": 6, "SSSS": 5, "SSSSS": 5}  # fmt: skip
 _WIDTHS_ALL: Final = {**_WIDTHS, **{f"FF{n}": n for n in range(1, 7)}}
 
 
@@ -296,7 +310,7 @@ def _read(text: str, template: str) -> dict[str, int]:
         while text[place : place + 1].isspace():
             place += 1
         following = fields[index + 1] if index + 1 < len(fields) else None
-        open_ended = following is None or not (following.word.upper() in _WIDTHS_ALL) or field.bare
+        open_ended = following is None or following.word.upper() not in _WIDTHS_ALL or field.bare
         if following is not None and not following.word and following.literal[:1].isalnum():
             open_ended = field.bare
         place = _read_number(text, place, word, field, open_ended, values)
@@ -310,14 +324,16 @@ def _skip(text: str, place: int, literal: str) -> int:
             continue
         while text[place : place + 1].isspace():
             place += 1
-        if place < len(text) and not text[place].isalnum() and text[place] not in "+-" or (
+        if (place < len(text) and not text[place].isalnum() and text[place] not in "+-") or (
             place < len(text) and text[place] == character
         ):
             place += 1
     return place
 
 
-def _read_number(text: str, place: int, word: str, field: Field, open_ended: bool, values: dict[str, int]) -> int:
+def _read_number(
+    text: str, place: int, word: str, field: Field, open_ended: bool, values: dict[str, int]
+) -> int:
     width = _WIDTHS_ALL[word]
     digits = re.compile(r"\d+" if open_ended else rf"\d{{1,{width}}}").match(text, place)
     if digits is None:
@@ -325,7 +341,12 @@ def _read_number(text: str, place: int, word: str, field: Field, open_ended: boo
         raise UserError(
             f'invalid value "{shown}" for "{field.word}"', "22007", detail="Value must be an integer."
         )
-    if not open_ended and len(digits.group()) < width and word not in ("MS", "US") and not word.startswith("FF"):
+    if (
+        not open_ended
+        and len(digits.group()) < width
+        and word not in ("MS", "US")
+        and not word.startswith("FF")
+    ):
         raise UserError(
             f'source string too short for "{field.word}" formatting field',
             "22007",
@@ -339,7 +360,9 @@ def _read_number(text: str, place: int, word: str, field: Field, open_ended: boo
         number = int(digits.group()[:6].ljust(6, "0"))
     elif word in ("YYY", "YY", "Y") and len(digits.group()) < 4:
         number = _full_year(number)
-    key = {"YYY": "YYYY", "YY": "YYYY", "Y": "YYYY", "HH": "HH12", "MS": "US", "SSSS": "SSSSS"}.get(word, word)
+    key = {"YYY": "YYYY", "YY": "YYYY", "Y": "YYYY", "HH": "HH12", "MS": "US", "SSSS": "SSSSS"}.get(
+        word, word
+    )
     values["US" if word.startswith("FF") else key] = number
     return digits.end()
 

@@ -39,7 +39,17 @@ _CLASSES: Final = {
     "word": "a-zA-Z0-9_",
 }
 _SHORT: Final = {"d": "0-9", "s": " \\t\\n\\r\\f\\v", "w": "a-zA-Z0-9_"}
-_CHARACTERS: Final = {"a": "\a", "b": "\b", "B": "\\", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_CHARACTERS: Final = {
+    "a": "\a",
+    "b": "\b",
+    "B": "\\",
+    "e": "\x1b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+}
 _CONSTRAINTS: Final = {
     "A": r"\A",
     "Z": r"\Z",

@@ -15,17 +15,21 @@ from headwater.sql.select.kernels.kernel import Kernel, row_wise
 
 _BYTES_MAX: Final = 1024 * 1024 * 1024
 _RESERVED: Final = frozenset(
-    """all analyse analyze and any array as asc asymmetric authorization between bigint binary bit boolean both case
-    cast char character check coalesce collate collation column concurrently constraint create cross current_catalog
-    current_date current_role current_schema current_time current_timestamp current_user dec decimal default deferrable
-    desc distinct do else end except exists extract false fetch float for foreign freeze from full grant greatest group
-    grouping having ilike in initially inner inout int integer intersect interval into is isnull join lateral leading
-    least left like limit localtime localtimestamp national natural nchar none normalize not notnull null nullif numeric
-    offset on only or order out outer overlaps overlay placing position precision primary real references returning
-    right row select session_user setof similar smallint some substring symmetric table tablesample then time timestamp
-    to trailing treat trim true union unique user using values varchar variadic verbose when where window with
-    xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize
-    xmltable""".split()
+    re.findall(
+        r"\w+",
+        """all analyse analyze and any array as asc asymmetric authorization between bigint binary bit
+    boolean both case cast char character check coalesce collate collation column concurrently
+    constraint create cross current_catalog current_date current_role current_schema current_time
+    current_timestamp current_user dec decimal default deferrable desc distinct do else end except
+    exists extract false fetch float for foreign freeze from full grant greatest group grouping
+    having ilike in initially inner inout int integer intersect interval into is isnull join lateral
+    leading least left like limit localtime localtimestamp national natural nchar none normalize not
+    notnull null nullif numeric offset on only or order out outer overlaps overlay placing position
+    precision primary real references returning right row select session_user setof similar smallint
+    some substring symmetric table tablesample then time timestamp to trailing treat trim true union
+    unique user using values varchar variadic verbose when where window with xmlattributes xmlconcat
+    xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable""",
+    )
 )
 
 
@@ -37,6 +41,7 @@ def _wrong(message: str, sqlstate: str = "22023") -> UserError:
 
 
 def substring(text: str, start: int, count: int) -> str:
+    """So many characters from a place that may lie before the text."""
     if count < 0:
         raise _wrong("negative substring length not allowed", "22011")
     return text[max(start - 1, 0) : max(start - 1 + count, 0)]
@@ -154,11 +159,13 @@ def _concat_ws(separator: str, parts: list[str | None]) -> str:
 
 
 def quote_ident(text: str) -> str:
+    """A name as SQL would have it written."""
     plain = re.fullmatch(r"[a-z_][a-z0-9_]*", text) is not None and text not in _RESERVED
     return text if plain else '"' + text.replace('"', '""') + '"'
 
 
 def quote_literal(text: str) -> str:
+    """A text as an SQL literal."""
     doubled = text.replace("'", "''")
     return " E'".lstrip() + doubled.replace("\\", "\\\\") + "'" if "\\" in text else f"'{doubled}'"
 
@@ -190,7 +197,9 @@ def _format(template: str | None, arguments: list[str | None] | None) -> str | N
         if percent:
             return "%"
         if not kind:
-            raise UserError("unterminated format() type specifier", "22023", hint='For a single "%" use "%%".')
+            raise UserError(
+                "unterminated format() type specifier", "22023", hint='For a single "%" use "%%".'
+            )
         if kind not in "sIL":
             raise UserError(
                 f'unrecognized format() type specifier "{kind}"', "22023", hint='For a single "%" use "%%".'
@@ -238,7 +247,9 @@ def _like_escape(pattern: str, escape: str) -> str:
     if escape == "\\":
         return pattern
     if len(escape) > 1:
-        raise UserError("invalid escape string", "22025", hint="Escape string must be empty or one character.")
+        raise UserError(
+            "invalid escape string", "22025", hint="Escape string must be empty or one character."
+        )
     result: list[str] = []
     escaped = False
     for character in pattern:
@@ -254,7 +265,9 @@ def _like_escape(pattern: str, escape: str) -> str:
 def _similar_to_escape(pattern: str, escape: str) -> str:
     """A pattern of SIMILAR TO as a regular expression."""
     if len(escape) > 1:
-        raise UserError("invalid escape string", "22025", hint="Escape string must be empty or one character.")
+        raise UserError(
+            "invalid escape string", "22025", hint="Escape string must be empty or one character."
+        )
     result = ["^(?:"]
     escaped = bracket = False
     for character in pattern:
@@ -372,7 +385,9 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     row_wise("hw_substring", ("text", "int4", "int4"), "text", substring),
     row_wise("hw_substring_from", ("text", "int4"), "text", _substring_from, raises=False),
     row_wise("hw_bytea_substring", ("bytea", "int4", "int4"), "bytea", _byte_substring),
-    row_wise("hw_bytea_substring_from", ("bytea", "int4"), "bytea", lambda d, s: d[max(s - 1, 0) :], raises=False),
+    row_wise(
+        "hw_bytea_substring_from", ("bytea", "int4"), "bytea", lambda d, s: d[max(s - 1, 0) :], raises=False
+    ),
     row_wise("hw_left", ("text", "int4"), "text", _left, raises=False),
     row_wise("hw_right", ("text", "int4"), "text", _right, raises=False),
     row_wise("hw_overlay", ("text", "text", "int4", "int4"), "text", _overlay),

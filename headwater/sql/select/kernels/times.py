@@ -106,7 +106,9 @@ def days_of(year: Numbers, month: Numbers, day: Numbers) -> Numbers:
 
 def _month_length(year: Numbers, month: Numbers) -> Numbers:
     following = np.where(month == 12, 1, month + 1)
-    return days_of(year + (month == 12), following, np.ones_like(month)) - days_of(year, month, np.ones_like(month))
+    return days_of(year + (month == 12), following, np.ones_like(month)) - days_of(
+        year, month, np.ones_like(month)
+    )
 
 
 def add_months(days: Numbers, months: Numbers) -> Numbers:
@@ -163,9 +165,8 @@ def truncated(moments: Numbers, field: str) -> Numbers:
     return days_of(year, month, one) * DAY_US
 
 
-_TRUNCATED: Final = frozenset(
-    "microseconds milliseconds second minute hour day week month quarter year decade century millennium".split()
-)
+_SPANS: Final = ("week", "month", "quarter", "year", "decade", "century", "millennium")
+_TRUNCATED: Final = frozenset({"microseconds", "milliseconds", "second", "minute", "hour", "day", *_SPANS})
 
 
 def extracted(moments: Numbers, field: str) -> Numbers:
@@ -225,17 +226,25 @@ def _extracted_whole(days: Numbers, clock: Numbers, field: str) -> Numbers:
 
 
 def _numbers(array: pa.Array) -> Numbers:
-    plain = array.cast(pa.int64()) if not pa.types.is_date32(array.type) else array.cast(pa.int32()).cast(pa.int64())
+    plain = (
+        array.cast(pa.int64())
+        if not pa.types.is_date32(array.type)
+        else array.cast(pa.int32()).cast(pa.int64())
+    )
     return plain.fill_null(0).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
 def _missing(*arrays: pa.Array) -> npt.NDArray[np.bool_]:
     masks = [array.is_null().to_numpy(zero_copy_only=False) for array in arrays]
-    return np.logical_or.reduce(masks)
+    return np.asarray(np.logical_or.reduce(masks), np.bool_)
 
 
 def _by_field(
-    names: pa.Array, values: pa.Array, kind: str, allowed: frozenset[str], function: Callable[[Numbers, str], Numbers]
+    names: pa.Array,
+    values: pa.Array,
+    kind: str,
+    allowed: frozenset[str],
+    function: Callable[[Numbers, str], Numbers],
 ) -> tuple[Numbers, npt.NDArray[np.bool_]]:
     """`function` for every distinct field name over its rows."""
     moments = _numbers(values)
@@ -360,7 +369,8 @@ def _add_interval(kind: str, sign: int) -> Kernel:
         missing = _missing(values, intervals)
         moments = _numbers(values)
         months, days, microseconds = (
-            sign * intervals.field(i).fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False) for i in range(3)
+            sign * intervals.field(i).fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False)
+            for i in range(3)
         )
         day = add_months(moments // DAY_US, months) + days
         result = np.where(missing, 0, day * DAY_US + moments % DAY_US + microseconds)
@@ -381,7 +391,7 @@ def _rescaled(zero: int) -> Callable[[int, int], int]:
     """Rounded to so many digits of a second, half away from `zero`."""
 
     def run(moment: int, precision: int) -> int:
-        step = 10 ** (6 - min(max(precision, 0), 6))
+        step = int(10 ** (6 - min(max(precision, 0), 6)))
         since = moment - zero
         size = (abs(since) + step // 2) // step * step
         return zero + (size if since >= 0 else -size)
@@ -421,6 +431,31 @@ def _date_bin(stride: Interval, moment: int, origin: int) -> int:
     return origin + (moment - origin) // size * size
 
 
+def _overlaps(
+    start: int | None, end: int | None, other_start: int | None, other_end: int | None
+) -> bool | None:
+    """Whether two spans share a moment; a missing end leaves it open only where it matters."""
+    first, second = _span(start, end), _span(other_start, other_end)
+    if first is None or second is None:
+        return None
+    (low, high), (other_low, other_high) = first, second
+    if low == other_low:
+        return None if high is None or other_high is None else True
+    if low > other_low:
+        low, high, other_low, other_high = other_low, other_high, low, high
+    if high is None:
+        return None
+    if other_low < high:
+        return True
+    return None if other_high is None else False
+
+
+def _span(start: int | None, end: int | None) -> tuple[int, int | None] | None:
+    if start is None:
+        return None if end is None else (end, None)
+    return (start, None) if end is None else (min(start, end), max(start, end))
+
+
 # Making
 
 
@@ -436,7 +471,9 @@ def _make_date(year: int, month: int, day: int) -> int:
 
 
 def _make_time(hour: int, minute: int, second: float) -> int:
-    total = (hour * 3600 + minute * 60) * 1_000_000 + (round(second * 1_000_000) if math.isfinite(second) else -1)
+    total = (hour * 3600 + minute * 60) * 1_000_000 + (
+        round(second * 1_000_000) if math.isfinite(second) else -1
+    )
     fine = hour >= 0 and 0 <= minute <= 59 and 0 <= second <= 60 and total <= DAY_US
     if not fine:
         raise UserError(f"time field value out of range: {hour}:{minute:02d}:{second:02g}", "22008")
@@ -463,9 +500,9 @@ def _from_epoch(seconds: float) -> int:
 _EPOCH: Final = datetime(1970, 1, 1)
 _ABBREVIATIONS: Final = {
     "utc": 0, "gmt": 0, "z": 0, "zulu": 0, "ut": 0, "uct": 0, "wet": 0, "cet": 3600, "met": 3600, "bst": 3600,
-    "west": 3600, "eet": 7200, "cest": 7200, "mest": 7200, "eest": 10800, "msk": 10800, "jst": 32400, "kst": 32400,
-    "est": -18000, "edt": -14400, "cst": -21600, "cdt": -18000, "mst": -25200, "mdt": -21600, "pst": -28800,
-    "pdt": -25200,
+    "west": 3600, "eet": 7200, "cest": 7200, "mest": 7200, "eest": 10800, "msk": 10800, "jst": 32400,
+    "kst": 32400, "est": -18000, "edt": -14400, "cst": -21600, "cdt": -18000, "mst": -25200, "mdt": -21600,
+    "pst": -28800, "pdt": -25200,
 }  # fmt: skip
 
 
@@ -484,7 +521,9 @@ def _zone(name: str) -> ZoneInfo | int:
     if known is not None:
         return ZoneInfo(known)
     if any(character in "+-0123456789" for character in word):
-        raise not_supported(f'time zone "{name}"', hint="Name a zone of the tz database, as in 'Europe/Berlin'.")
+        raise not_supported(
+            f'time zone "{name}"', hint="Name a zone of the tz database, as in 'Europe/Berlin'."
+        )
     raise UserError(f'time zone "{name}" not recognized', "22023")
 
 
@@ -543,18 +582,28 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     *(_add_interval(kind, sign) for kind in ("timestamp", "timestamptz") for sign in (1, -1)),
     row_wise("hw_time_add", ("int8", "interval"), "int8", _time_add, raises=False),
     row_wise(
-        "hw_time_sub", ("int8", "interval"), "int8", lambda clock, value: (clock - value[2]) % DAY_US, raises=False
+        "hw_time_sub",
+        ("int8", "interval"),
+        "int8",
+        lambda clock, value: (clock - value[2]) % DAY_US,
+        raises=False,
     ),
     row_wise("hw_timestamp_to_time", ("timestamp",), "int8", _time_of, raises=False),
     row_wise("hw_timestamptz_to_time", ("timestamptz",), "int8", _time_of, raises=False),
     row_wise("hw_interval_to_time", ("interval",), "int8", lambda value: value[2] % DAY_US, raises=False),
     row_wise("hw_time_to_interval", ("int8",), "interval", lambda clock: (0, 0, clock), raises=False),
     row_wise("hw_timestamp_scale", ("timestamp", "int4"), "timestamp", _rescaled(_EPOCH_2000), raises=False),
-    row_wise("hw_timestamptz_scale", ("timestamptz", "int4"), "timestamptz", _rescaled(_EPOCH_2000), raises=False),
+    row_wise(
+        "hw_timestamptz_scale", ("timestamptz", "int4"), "timestamptz", _rescaled(_EPOCH_2000), raises=False
+    ),
     row_wise("hw_time_scale", ("int8", "int4"), "int8", _rescaled(0), raises=False),
     row_wise("hw_age", ("timestamp", "timestamp"), "interval", age, raises=False),
     row_wise("hw_date_bin_timestamp", ("interval", "timestamp", "timestamp"), "timestamp", _date_bin),
     row_wise("hw_date_bin_timestamptz", ("interval", "timestamptz", "timestamptz"), "timestamptz", _date_bin),
+    *(
+        row_wise(f"hw_overlaps_{kind}", (kind,) * 4, "bool", _overlaps, strict=False, raises=False)
+        for kind in ("timestamp", "timestamptz")
+    ),
     row_wise("hw_make_date", ("int4",) * 3, "date", _make_date),
     row_wise("hw_make_time", ("int4", "int4", "float8"), "int8", _make_time),
     row_wise("hw_make_timestamp", ("int4",) * 5 + ("float8",), "timestamp", _make_timestamp),

@@ -1,0 +1,34 @@
+"""Checks of a data directory against its ledger; for a server that has stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from headwater.core.clock import SYSTEM_CLOCK
+from headwater.persist.layout import metadata_path
+from headwater.persist.ledger import Ledger
+from headwater.persist.retention import sweep
+
+
+def data_files(data_dir: Path) -> set[str]:
+    """Every Parquet file of every table, relative to the data directory (Delta's checkpoints are not data)."""
+    found = data_dir.glob("tables/*/*/*.parquet")
+    return {file.relative_to(data_dir).as_posix() for file in found if file.parent.name != "_delta_log"}
+
+
+def check_files(data_dir: Path) -> int:
+    """The ledger names only files that exist, and the sweeper takes only others; returns how many it took."""
+    ledger = Ledger(metadata_path(data_dir))
+    try:
+        named = {path for id_ in ledger.collections() for path in ledger.named_paths(id_)}
+        present = data_files(data_dir)
+        assert not named - present, f"the ledger names files that are not there: {sorted(named - present)}"
+        removed = set(sweep(ledger, data_dir, SYSTEM_CLOCK.now_ms() + 1_000, age_s=0))
+        assert removed == present - named
+        assert data_files(data_dir) == named
+        known = {f"tables/{id_}" for id_ in ledger.collections()}
+        folders = {folder.relative_to(data_dir).as_posix() for folder in data_dir.glob("tables/*")}
+        assert folders <= known, f"folders of no table: {folders - known}"
+    finally:
+        ledger.close()
+    return len(removed)

@@ -1,0 +1,94 @@
+# Clusters: pools for sources; without a replica what runs there is paused.
+
+= CREATE CLUSTER $schema_pool (SIZE 'small', REPLICATION FACTOR 1);
+CREATE CLUSTER
+
+> SELECT name, size, replication_factor, managed FROM mz_catalog.mz_clusters WHERE name = '$schema_pool';
+$schema_pool | small | 1 | t
+
+> CREATE SOURCE s IN CLUSTER $schema_pool FROM LOAD GENERATOR COUNTER (TICK INTERVAL '50ms');
+
+> CREATE TABLE c FROM SOURCE s;
+
+> SELECT count(*) > 0 FROM c;
+t
+
+> SHOW SOURCES IN CLUSTER $schema_pool;
+s | load-generator | $schema_pool | 
+
+= ALTER CLUSTER $schema_pool SET (REPLICATION FACTOR 0);
+ALTER CLUSTER
+
+? SELECT s.name, s.status, s.details FROM mz_internal.mz_source_statuses s JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = s.id WHERE n.schema_name = '$schema';
+s | paused | {"hints":["There is currently no replica running this source"]}
+c | paused | {"hints":["There is currently no replica running this source"]}
+
+> SELECT count(*) FROM mz_catalog.mz_cluster_replicas r JOIN mz_catalog.mz_clusters c ON c.id = r.cluster_id WHERE c.name = '$schema_pool';
+0
+
+> CREATE TABLE seen (n bigint);
+
+> SET transaction_isolation = 'serializable';
+
+> INSERT INTO seen SELECT max(counter) FROM c;
+
+> SELECT max(counter) = (SELECT n FROM seen) FROM c;
+t
+
+= ALTER CLUSTER $schema_pool SET (REPLICATION FACTOR 1);
+ALTER CLUSTER
+
+? SELECT s.name, s.status, s.details FROM mz_internal.mz_source_statuses s JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = s.id WHERE n.schema_name = '$schema';
+s | running | <null>
+c | running | <null>
+
+? SELECT max(counter) > (SELECT n FROM seen) FROM c;
+t
+
+? SELECT status FROM mz_internal.mz_source_status_history h JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = h.source_id WHERE n.schema_name = '$schema' AND n.name = 's' ORDER BY occurred_at;
+starting
+running
+paused
+starting
+running
+
+> RESET transaction_isolation;
+
+= ALTER CLUSTER $schema_pool RENAME TO $schema_other;
+ALTER CLUSTER
+
+> SHOW SOURCES IN CLUSTER $schema_other;
+s | load-generator | $schema_other | 
+
+> SELECT create_sql FROM (SHOW CREATE SOURCE s);
+CREATE SOURCE materialize.$schema.s\nIN CLUSTER $schema_other\nFROM LOAD GENERATOR COUNTER (TICK INTERVAL = '50ms');
+
+! ALTER CLUSTER $schema_other SET (REPLICATION FACTOR -1);
+...
+
+! CREATE CLUSTER x (NONSENSE 1);
+42601: Expected one of ...
+
+> CREATE CLUSTER $schema_empty (SIZE 'small', REPLICATION FACTOR 0);
+
+> CREATE SOURCE waiting IN CLUSTER $schema_empty FROM LOAD GENERATOR COUNTER;
+
+? SELECT s.status FROM mz_internal.mz_source_statuses s JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = s.id WHERE n.schema_name = '$schema' AND n.name = 'waiting';
+paused
+
+> SET cluster = $schema_empty;
+
+> CREATE SOURCE by_setting FROM LOAD GENERATOR COUNTER;
+
+> SHOW SOURCES IN CLUSTER $schema_empty;
+by_setting | load-generator | $schema_empty | 
+waiting | load-generator | $schema_empty | 
+
+> RESET cluster;
+
+> DROP CLUSTER $schema_empty CASCADE;
+
+> SHOW SOURCES;
+s | load-generator | $schema_other | 
+
+> DROP CLUSTER $schema_other CASCADE;

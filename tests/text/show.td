@@ -1,0 +1,193 @@
+# SHOW: columns, filters, as a relation, of what there is none.
+
+> CREATE TABLE alpha (a int);
+
+> CREATE TABLE beta (a int);
+
+> CREATE VIEW gamma AS SELECT a FROM alpha;
+
+> SHOW TABLES;
+alpha | 
+beta | 
+
+> SHOW TABLES LIKE 'a%';
+alpha | 
+
+> SHOW TABLES WHERE name > 'alpha';
+beta | 
+
+> SHOW TABLES FROM $schema;
+alpha | 
+beta | 
+
+> SHOW TABLES FROM materialize.$schema LIKE 'b%';
+beta | 
+
+> SHOW VIEWS;
+gamma | 
+
+> SHOW OBJECTS;
+alpha | table | 
+beta | table | 
+gamma | view | 
+
+> SHOW SCHEMAS LIKE '$schema';
+$schema | 
+
+> SHOW SCHEMAS FROM materialize WHERE name = 'public';
+public | 
+
+> SHOW DATABASES LIKE 'materialize';
+materialize | 
+
+> SHOW CLUSTERS LIKE 'quickstart';
+quickstart | r1 (...) | 
+
+> SHOW CLUSTER REPLICAS WHERE cluster = 'quickstart';
+quickstart | r1 | ... | t | 
+
+> SHOW ROLES LIKE 'materialize';
+materialize | 
+
+> SHOW CONNECTIONS;
+
+> SHOW SECRETS;
+
+> SHOW SINKS;
+
+> SHOW MATERIALIZED VIEWS;
+
+> SHOW INDEXES;
+
+> SHOW INDEXES ON alpha;
+
+> SHOW SUBSOURCES;
+
+> SHOW TYPES;
+
+> SHOW SOURCES IN CLUSTER quickstart;
+
+> SHOW COLUMNS FROM gamma;
+a | t | integer | 
+
+> SHOW COLUMNS FROM gamma WHERE type = 'text';
+
+> SHOW COLUMNS FROM mz_catalog.mz_secrets LIKE 'o%';
+oid | f | oid | ...
+owner_id | f | text | ...
+
+# As a relation.
+> SELECT count(*) FROM (SHOW TABLES) AS t JOIN (SHOW OBJECTS) AS o ON o.name = t.name;
+2
+
+> SELECT name FROM (SHOW TABLES LIKE 'a%');
+alpha
+
+> SELECT * FROM (SHOW cluster);
+quickstart
+
+> SELECT setting FROM (SHOW ALL) WHERE name = 'database';
+materialize
+
+! SELECT * FROM (SHOW TABLES FROM nowhere);
+XX000: unknown schema 'nowhere'
+
+! SELECT * FROM (SHOW TABLES NONSENSE);
+42601: ...
+POSITION: 28
+
+# Errors.
+! SHOW TABLES FROM nowhere;
+XX000: unknown schema 'nowhere'
+
+! SHOW COLUMNS FROM nothing;
+XX000: unknown catalog item 'nothing'
+
+! SHOW TABLES ON alpha;
+XX000: cannot show tables on materialize.$schema.alpha because it is a table
+
+! SHOW SUBSOURCES ON alpha;
+XX000: cannot show subsources on materialize.$schema.alpha because it is a table
+
+! SHOW TABLES FROM $schema ON alpha;
+42601: Cannot specify both FROM and ON
+
+! SHOW CREATE TABLE gamma;
+XX000: gamma is not a table
+
+! SHOW CREATE VIEW alpha;
+XX000: alpha is not a view
+
+! SHOW CREATE TABLE mz_catalog.mz_tables;
+XX000: cannot show create for system object mz_catalog.mz_tables
+
+! SHOW CREATE TABLE nothing;
+XX000: unknown catalog item 'nothing'
+
+! SHOW nothing;
+42704: unrecognized configuration parameter "nothing"
+
+> SHOW CREATE TABLE alpha;
+materialize.$schema.alpha | CREATE TABLE materialize.$schema.alpha (a pg_catalog.int4);
+
+> SHOW REDACTED CREATE VIEW gamma;
+materialize.$schema.gamma | CREATE VIEW materialize.$schema.gamma\nAS SELECT a FROM materialize.$schema.alpha;
+
+> SHOW CREATE CLUSTER quickstart;
+quickstart | CREATE CLUSTER quickstart (REPLICATION FACTOR = 1, SIZE = '...');
+
+# Variables.
+> SHOW transaction_isolation;
+strict serializable
+
+= SET transaction_isolation = 'serializable';
+SET
+
+> SHOW transaction_isolation;
+serializable
+
+= SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL STRICT SERIALIZABLE;
+SET
+
+> SHOW transaction_isolation;
+strict serializable
+
+! SET transaction_isolation = 'nonsense';
+22023: parameter "transaction_isolation" cannot have value "nonsense"
+
+! SET nothing = 1;
+42704: unrecognized configuration parameter "nothing"
+
+! SET server_version = '16';
+55P02: parameter "server_version" cannot be changed
+
+> SET TIME ZONE 'UTC';
+
+> SHOW TIME ZONE;
+UTC
+
+> SET application_name = 'script';
+
+> SELECT current_setting('application_name');
+script
+
+> RESET application_name;
+
+> SELECT '<' || application_name || '>' FROM (SHOW application_name);
+<>
+
+> SET cluster = nowhere;
+NOTICE: cluster "nowhere" does not exist
+
+> RESET cluster;
+
+= DISCARD ALL;
+DISCARD ALL
+
+> SHOW search_path;
+public
+
+> SET search_path = $schema;
+
+> SELECT mz_version_num() >= 2603000, mz_version() LIKE 'v26.%', version() LIKE 'PostgreSQL 1%';
+t | t | t

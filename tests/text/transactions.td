@@ -1,0 +1,384 @@
+# Transactions: what may stand together, what is seen, what is undone.
+
+> CREATE TABLE t (a int);
+
+> CREATE TABLE u (a int);
+
+> INSERT INTO t VALUES (1);
+
+# Reads see one moment.
+> BEGIN;
+
+> SELECT count(*) FROM t;
+1
+
+other> INSERT INTO t VALUES (2);
+
+> SELECT count(*) FROM t;
+1
+
+> SELECT count(*) FROM u;
+0
+
+= COMMIT;
+COMMIT
+
+> SELECT count(*) FROM t;
+2
+
+# Reads, then a write.
+> BEGIN;
+
+> SELECT 1;
+1
+
+! INSERT INTO t VALUES (3);
+25000: transaction in read-only mode
+
+! SELECT 1;
+25P02: current transaction is aborted, commands ignored until end of transaction block
+
+= COMMIT;
+ROLLBACK
+
+# Writes: only VALUES, committed together.
+> BEGIN;
+
+= INSERT INTO t VALUES (10);
+INSERT 0 1
+
+= INSERT INTO u VALUES (10), (11);
+INSERT 0 2
+
+other> SELECT (SELECT count(*) FROM t WHERE a = 10), (SELECT count(*) FROM u);
+0 | 0
+
+= COMMIT;
+COMMIT
+
+other> SELECT (SELECT count(*) FROM t WHERE a = 10), (SELECT count(*) FROM u);
+1 | 2
+
+> BEGIN;
+
+> INSERT INTO t VALUES (20);
+
+! SELECT * FROM t;
+25000: transaction in write-only mode
+
+> ROLLBACK;
+
+> SELECT count(*) FROM t WHERE a = 20;
+0
+
+# Statements that must be alone.
+> BEGIN;
+
+= UPDATE t SET a = a + 100;
+UPDATE 3
+
+! INSERT INTO t VALUES (1);
+25000: this transaction can only execute a single statement
+
+= ROLLBACK;
+ROLLBACK
+
+> SELECT a FROM t;
+1
+2
+10
+
+> BEGIN;
+
+= DELETE FROM t WHERE a = 10;
+DELETE 1
+
+other> SELECT count(*) FROM t;
+3
+
+= COMMIT;
+COMMIT
+
+> SELECT a FROM t;
+1
+2
+
+> BEGIN;
+
+> INSERT INTO t VALUES (5);
+
+! INSERT INTO t SELECT a FROM u;
+25000: this transaction can only execute a single statement
+
+> ROLLBACK;
+
+# Two that change the same table: the second to commit is refused.
+> BEGIN;
+
+> UPDATE t SET a = 7 WHERE a = 1;
+
+other> DELETE FROM t WHERE a = 1;
+
+! COMMIT;
+40001: could not serialize access due to concurrent update
+
+> SELECT a FROM t;
+2
+
+# Objects: several together, nothing else among them, nothing visible before COMMIT.
+> BEGIN;
+
+= CREATE SOURCE s FROM LOAD GENERATOR AUCTION (UP TO 0);
+CREATE SOURCE
+
+= CREATE TABLE users FROM SOURCE s (REFERENCE users);
+CREATE TABLE
+
+= CREATE TABLE accounts FROM SOURCE s (REFERENCE accounts);
+CREATE TABLE
+
+other> SHOW SOURCES;
+
+! SELECT 1;
+25000: transactions which modify objects are restricted to just modifying objects
+
+= ROLLBACK;
+ROLLBACK
+
+> SHOW SOURCES;
+
+> BEGIN;
+
+> CREATE SOURCE s FROM LOAD GENERATOR AUCTION (UP TO 0);
+
+> CREATE TABLE users FROM SOURCE s (REFERENCE users);
+
+> CREATE TABLE accounts FROM SOURCE s (REFERENCE accounts);
+
+> ALTER TABLE accounts RENAME TO money;
+
+= COMMIT;
+COMMIT
+
+# Never one without the other.
+> SELECT (SELECT count(*) FROM users) > 0, (SELECT count(*) FROM money) > 0;
+t | t
+
+> BEGIN;
+
+> CREATE TABLE in_block FROM SOURCE s (REFERENCE bids);
+
+other> CREATE TABLE elsewhere (a int);
+
+! COMMIT;
+40001: another session modified the catalog while this DDL transaction was open
+
+> SHOW TABLES LIKE 'in_block';
+
+> BEGIN;
+
+> INSERT INTO t VALUES (1);
+
+! CREATE TABLE late (a int);
+25000: transactions which modify objects are restricted to just modifying objects
+
+> ROLLBACK;
+
+> BEGIN;
+
+> CREATE TABLE x FROM SOURCE s (REFERENCE bids);
+
+! CREATE TABLE x FROM SOURCE s (REFERENCE bids);
+42710: catalog item 'x' already exists
+
+= COMMIT;
+ROLLBACK
+
+> SHOW TABLES LIKE 'x';
+
+# Several statements in one text are one transaction.
+> INSERT INTO u VALUES (1); INSERT INTO u VALUES (2);
+
+! CREATE TABLE half (a int); SELECT 1;
+25000: transactions which modify objects are restricted to just modifying objects
+
+> SHOW TABLES LIKE 'half';
+
+! INSERT INTO u VALUES (77); SELECT * FROM nothing;
+XX000: unknown catalog item 'nothing'
+POSITION: 42
+
+> SELECT count(*) FROM u WHERE a = 77;
+0
+
+> SELECT 1; SELECT 2;
+1
+2
+
+= INSERT INTO u VALUES (90); COMMIT; INSERT INTO u VALUES (91); ROLLBACK;
+INSERT 0 1
+COMMIT
+INSERT 0 1
+ROLLBACK
+WARNING: there is no transaction in progress
+
+> SELECT a FROM u WHERE a >= 90;
+90
+
+> BEGIN; INSERT INTO u VALUES (95); COMMIT; SELECT count(*) FROM u WHERE a = 95;
+1
+
+# Commands of blocks.
+> BEGIN;
+
+= BEGIN;
+BEGIN
+WARNING: there is already a transaction in progress
+
+> COMMIT;
+
+= COMMIT;
+COMMIT
+WARNING: there is no transaction in progress
+
+= ROLLBACK;
+ROLLBACK
+WARNING: there is no transaction in progress
+
+> BEGIN READ ONLY;
+
+! INSERT INTO t VALUES (1);
+25006: transaction in read-only mode
+
+> ROLLBACK;
+
+= START TRANSACTION ISOLATION LEVEL SERIALIZABLE;
+START TRANSACTION
+
+> SHOW transaction_isolation;
+serializable
+
+> END;
+
+> SHOW transaction_isolation;
+strict serializable
+
+> BEGIN;
+
+> SET LOCAL statement_timeout = '5s';
+
+> SET application_name = 'kept';
+
+> COMMIT;
+
+> SELECT current_setting('statement_timeout'), current_setting('application_name');
+30 s | kept
+
+> BEGIN;
+
+> SET application_name = 'undone';
+
+> ROLLBACK;
+
+> SHOW application_name;
+kept
+
+! SAVEPOINT a;
+0A000: SAVEPOINT not yet supported
+
+# Prepared statements.
+= PREPARE p AS SELECT $1::int + 1, $2;
+PREPARE
+
+> EXECUTE p (1 + 1, 'x');
+3 | x
+
+! EXECUTE p (1);
+42601: wrong number of parameters for prepared statement "p"
+
+! PREPARE p AS SELECT 1;
+42P05: prepared statement "p" already exists
+
+! EXECUTE nothing;
+26000: prepared statement "nothing" does not exist
+
+= DEALLOCATE p;
+DEALLOCATE
+
+! DEALLOCATE p;
+26000: prepared statement "p" does not exist
+
+> PREPARE q (int, int) AS INSERT INTO u VALUES ($1), ($2);
+
+= EXECUTE q (1001, 1002);
+INSERT 0 2
+
+= DEALLOCATE ALL;
+DEALLOCATE ALL
+
+# Cursors.
+! DECLARE c CURSOR FOR SELECT 1;
+25P01: DECLARE CURSOR can only be used in transaction blocks
+
+> BEGIN;
+
+= DECLARE c CURSOR FOR SELECT * FROM generate_series(1, 5) AS g ORDER BY g;
+DECLARE CURSOR
+
+> FETCH 2 c;
+1
+2
+
+> FETCH FORWARD 2 FROM c;
+3
+4
+
+= FETCH ALL c;
+FETCH 1
+
+> FETCH c;
+
+! DECLARE c CURSOR FOR SELECT 1;
+42P03: cursor "c" already exists
+
+> ROLLBACK;
+
+> BEGIN;
+
+! FETCH 1 c;
+34000: cursor "c" does not exist
+
+> ROLLBACK;
+
+> BEGIN;
+
+> DECLARE c CURSOR FOR SELECT 1;
+
+= CLOSE c;
+CLOSE CURSOR
+
+! CLOSE c;
+34000: cursor "c" does not exist
+
+> ROLLBACK;
+
+# Read at the moment it was declared, though rows change and the table goes.
+> CREATE TABLE going (a int);
+
+> INSERT INTO going VALUES (1), (2);
+
+> BEGIN;
+
+> DECLARE c CURSOR FOR SELECT a FROM going ORDER BY a;
+
+> FETCH 1 c;
+1
+
+other> INSERT INTO going VALUES (3);
+
+other> DROP TABLE going;
+
+> FETCH ALL c;
+2
+
+> COMMIT;

@@ -1,0 +1,116 @@
+"""Files: written whole and described rightly, or not there at all.
+
+Method: write batches and compare the description with the file.  Failures are real ones: a parent that is
+a file, a device that is always full (/dev/full, reached through a link where the file is to be),
+a limit on file sizes in a child process, and batches whose source fails half-way.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headwater.core.change import FileEntry
+from headwater.core.errors import DefiniteError, TransientError
+from headwater.core.relation import Column, Relation
+from headwater.core.types import INT8, TEXT
+from headwater.formats.arrow import change_schema, state_schema
+from headwater.persist.files import describe_file, write_file
+
+RELATION = Relation((Column("a", INT8), Column("b", TEXT)))
+STATE = state_schema(RELATION)
+CHANGES = change_schema(RELATION)
+
+
+def rows(count: int, text: str = "x") -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"a": list(range(count)), "b": [text] * count}, schema=STATE)
+
+
+def test_a_file_is_described_as_it_is(tmp_path: Path) -> None:
+    entry = write_file(tmp_path, "tables/u1/state/1.parquet", iter([rows(3), rows(0), rows(4)]), STATE)
+    target = tmp_path / "tables/u1/state/1.parquet"
+    assert entry == FileEntry("tables/u1/state/1.parquet", 7, target.stat().st_size)
+    assert pq.read_table(target).schema == STATE
+    assert pq.read_table(target).column("a").to_pylist() == [0, 1, 2, 0, 1, 2, 3]
+    assert describe_file(tmp_path, "tables/u1/state/1.parquet") == entry
+
+
+def test_a_file_without_batches_is_an_empty_table(tmp_path: Path) -> None:
+    entry = write_file(tmp_path, "empty.parquet", iter(()), STATE)
+    assert (entry.rows, entry.deletes) == (0, 0)
+    assert pq.read_table(tmp_path / "empty.parquet").schema == STATE
+
+
+def test_deletes_are_counted_over_all_batches(tmp_path: Path) -> None:
+    def changes(operations: str) -> pa.RecordBatch:
+        count = len(operations)
+        columns = [
+            pa.nulls(count, pa.int64()),
+            pa.nulls(count, pa.string()),
+            pa.array(list(operations)),
+            pa.array(range(count), pa.int64()),
+            pa.array(range(count), pa.int64()),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=CHANGES)
+
+    entry = write_file(tmp_path, "log.parquet", iter([changes("+-+"), changes("--"), changes("++")]), CHANGES)
+    assert (entry.rows, entry.deletes) == (7, 3)
+
+
+def test_a_parent_that_is_a_file_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "tables").write_text("not a directory")
+    with pytest.raises(TransientError, match=r'could not write ".*tables/u1/1\.parquet": \w') as caught:
+        write_file(tmp_path, "tables/u1/1.parquet", iter([rows(1)]), STATE)
+    assert caught.value.hint is not None
+    assert (tmp_path / "tables").read_text() == "not a directory"
+
+
+def test_a_full_disk_is_an_error_that_names_the_file_and_leaves_none(tmp_path: Path) -> None:
+    (tmp_path / "full.parquet").symlink_to("/dev/full")
+    with pytest.raises(TransientError, match=r'could not write ".*full\.parquet": No space left on device'):
+        write_file(tmp_path, "full.parquet", iter([rows(50_000)]), STATE)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_fills_up_half_way_leaves_no_file(tmp_path: Path) -> None:
+    code = f"""
+import resource
+from pathlib import Path
+from headwater.core.errors import TransientError
+from tests.unit.persist.test_files import STATE, rows, write_file
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+batches = (rows(5_000, str(i) * 9) for i in range(20))
+try:
+    write_file(Path({str(tmp_path)!r}), "big.parquet", batches, STATE)
+except TransientError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=os.environ | {}
+    )
+    assert "big.parquet" in done.stdout, done.stderr
+    assert "File too large" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_source_that_fails_half_way_leaves_no_file_and_keeps_its_error(tmp_path: Path) -> None:
+    def failing() -> Iterator[pa.RecordBatch]:
+        yield rows(3)
+        raise DefiniteError("public.orders", "0/1", "cannot be read")
+
+    with pytest.raises(DefiniteError, match="cannot be read"):
+        write_file(tmp_path, "half.parquet", failing(), STATE)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_batch_of_another_shape_leaves_no_file(tmp_path: Path) -> None:
+    with pytest.raises(pa.ArrowInvalid):
+        write_file(tmp_path, "odd.parquet", iter([pa.RecordBatch.from_pydict({"z": [1]})]), STATE)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,391 @@
+"""The ledger against a model: two processes, crashes, restarts, forgetting.
+
+Method: a state machine drives two `Ledger` objects on one file (as environment and cluster have, or a
+process and the one that replaces it) and a model of plain dictionaries (ledger_model.py).  Every
+write may be cut off before its commit by a failpoint and must then have changed nothing.  A
+restart is a new object on the same file.  After every step both objects must answer everything as
+the model does, for every timestamp that is readable.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from headwater.core.change import Discipline, FileEntry
+from headwater.core.errors import InvariantViolation, TransientError
+from headwater.core.relation import Column, Relation
+from headwater.core.types import INT4, TEXT
+from headwater.observe.failpoints import armed
+from headwater.persist.ledger import TABLES, Ledger, LedgerConflict, TailSize, WriterState
+from tests.unit.persist.ledger_model import Model, ModelCollection, ModelWriter
+
+RELATION = Relation((Column("k", INT4, False), Column("v", TEXT)), ((0,),))
+WRITERS = ("u1", TABLES)
+NAMES = ("t1", "t2", "t3")
+
+handles = st.integers(0, 1)
+writers = st.sampled_from(WRITERS)
+names = st.sampled_from(NAMES)
+crashes = st.sampled_from([False, False, False, True])
+
+
+class LedgerAgainstModel(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.directory = Path(tempfile.mkdtemp())
+        self.ledgers = [Ledger(self.directory / "metadata.sqlite") for _ in range(2)]
+        self.model = Model()
+        self.beliefs: dict[tuple[int, str], WriterState] = {}
+        self.path_count = 0
+
+    def teardown(self) -> None:
+        for ledger in self.ledgers:
+            ledger.close()
+        shutil.rmtree(self.directory)
+
+    def file(self, ts: int = 0, rows: int = 1) -> FileEntry:
+        self.path_count += 1
+        number = self.path_count
+        # Numbers that say which file it is; paths that do not sort in order of creation.
+        return FileEntry(f"p{number % 3}-{number}", rows, number, min(rows, number % 2), ts)
+
+    def attempt(self, crashing: bool, write: Callable[[], Any]) -> tuple[bool, Any]:
+        """(whether it was done, its result)."""
+        if not crashing:
+            return True, write()
+        with armed("ledger.before_commit", "error"), pytest.raises(TransientError, match="before_commit"):
+            write()
+        return False, None
+
+    # Writers
+
+    @rule(at=handles, writer_id=writers, crashing=crashes)
+    def open_writer(self, at: int, writer_id: str, crashing: bool) -> None:
+        done, opened = self.attempt(crashing, lambda: self.ledgers[at].open_writer(writer_id, [0]))
+        if done:
+            writer = self.model.writers.setdefault(writer_id, ModelWriter(frontier=[0]))
+            writer.epoch += 1
+            assert opened == WriterState(writer.epoch, writer.ts, writer.frontier)
+            self.beliefs[at, writer_id] = opened
+
+    @precondition(lambda self: self.beliefs)
+    @rule(
+        data=st.data(), wait=st.integers(1, 2), counts=st.dictionaries(names, st.integers(0, 2)), crashing=crashes
+    )
+    def append(self, data: st.DataObject, wait: int, counts: dict[str, int], crashing: bool) -> None:
+        at, writer_id = data.draw(st.sampled_from(sorted(self.beliefs)))
+        believed = self.beliefs[at, writer_id]
+        ts = believed.ts + wait
+        files = {id_: [self.file(ts, rows=n) for n in range(count)] for id_, count in counts.items()}
+        writer = self.model.writers.get(writer_id)
+
+        def write() -> WriterState:
+            return self.ledgers[at].append(writer_id, believed, ts, [ts], files)
+
+        if writer is None or (writer.epoch, writer.ts) != (believed.epoch, believed.ts):
+            with pytest.raises(LedgerConflict, match=f"another process writes {writer_id}"):
+                write()
+            return
+        done, reached = self.attempt(crashing, write)
+        if done:
+            assert reached == WriterState(believed.epoch, ts, [ts])
+            self.beliefs[at, writer_id] = reached
+            self.model.append(writer_id, ts, [ts], files)
+
+    @precondition(lambda self: self.beliefs)
+    @rule(data=st.data(), back=st.integers(0, 3))
+    def append_that_goes_back(self, data: st.DataObject, back: int) -> None:
+        at, writer_id = data.draw(st.sampled_from(sorted(self.beliefs)))
+        believed = self.beliefs[at, writer_id]
+        with pytest.raises(InvariantViolation, match="follows one at"):
+            self.ledgers[at].append(writer_id, believed, believed.ts - back, [9], {})
+
+    # Collections
+
+    @precondition(lambda self: self.model.writers)
+    @rule(at=handles, ids=st.sets(names, min_size=1), data=st.data(), hydrated=st.booleans(), crashing=crashes)
+    def join(self, at: int, ids: set[str], data: st.DataObject, hydrated: bool, crashing: bool) -> None:
+        writer_id = data.draw(st.sampled_from(sorted(self.model.writers)))
+        discipline: Discipline = data.draw(st.sampled_from(["appended", "keyed", "counted"]))
+        writer = self.model.writers[writer_id]
+        wanted = [(id_, discipline, RELATION, "batch") for id_ in sorted(ids)]
+        done, _ = self.attempt(
+            crashing,
+            lambda: self.ledgers[at].join(wanted, writer_id, writer.ts, writer.frontier, hydrated),
+        )
+        for id_ in ids - set(self.model.collections) if done else ():
+            made = ModelCollection(writer_id, discipline, writer.ts, writer.ts, writer.frontier, hydrated)
+            if hydrated:
+                made.states[writer.ts] = []
+            self.model.collections[id_] = made
+
+    @rule(at=handles, id_=names, chunk=st.integers(0, 2), rows=st.integers(0, 3), crashing=crashes)
+    def add_chunk(self, at: int, id_: str, chunk: int, rows: int, crashing: bool) -> None:
+        file = FileEntry(self.file().path, rows, 7)
+        done, _ = self.attempt(crashing, lambda: self.ledgers[at].add_chunk(id_, chunk, file))
+        collection = self.model.collections.get(id_)
+        if done and collection is not None and not collection.hydrated:
+            collection.chunks[chunk] = file
+
+    @rule(at=handles, ids=st.sets(names), crashing=crashes)
+    def hydrate(self, at: int, ids: set[str], crashing: bool) -> None:
+        done, _ = self.attempt(crashing, lambda: self.ledgers[at].hydrate(dict.fromkeys(ids, 0)))
+        for id_ in ids if done else ():
+            self.model.hydrate(id_)
+
+    @rule(at=handles, id_=names, ahead=st.integers(-1, 3), data=st.data(), crashing=crashes)
+    def put_state(self, at: int, id_: str, ahead: int, data: st.DataObject, crashing: bool) -> None:
+        """A fold; an appended table takes files of its log and of its state as they are."""
+        collection = self.model.collections.get(id_)
+        newest = collection.newest_state() if collection is not None else None
+        as_of = (newest or 0) + ahead
+        kept: list[FileEntry] = []
+        if collection is not None and newest is not None and collection.discipline == "appended":
+            present = [*collection.states[newest], *(f for f in collection.changes if f.ts > newest)]
+            chosen = data.draw(st.sets(st.sampled_from(sorted(f.path for f in present)))) if present else set()
+            kept = [FileEntry(f.path, f.rows, f.bytes) for f in present if f.path in chosen]
+        files = [*kept, FileEntry(self.file().path, 2, 5)]
+
+        def write() -> None:
+            self.ledgers[at].put_state(id_, as_of, 1, files)
+
+        if newest is None or as_of <= newest:
+            with pytest.raises(LedgerConflict, match=f"state of {id_} as of {as_of} follows one"):
+                write()
+            return
+        done, _ = self.attempt(crashing, write)
+        if done and collection is not None:
+            collection.states[as_of] = files
+
+    @rule(at=handles, id_=names, ts=st.integers(0, 9), crashing=crashes)
+    def poison(self, at: int, id_: str, ts: int, crashing: bool) -> None:
+        text = str(self.file().bytes)
+        done, _ = self.attempt(crashing, lambda: self.ledgers[at].poison(id_, ts, text, f"error {text}"))
+        if done and id_ in self.model.collections:
+            self.model.collections[id_].errors.setdefault(ts, (text, f"error {text}"))
+
+    # Forgetting
+
+    @rule(at=handles, id_=names, since=st.integers(0, 12), crashing=crashes)
+    def forget(self, at: int, id_: str, since: int, crashing: bool) -> None:
+        before = self.ledgers[1 - at].named_paths(id_)
+        done, gone = self.attempt(crashing, lambda: self.ledgers[at].forget(id_, since))
+        if not done:
+            return
+        collection = self.model.collections.get(id_)
+        if collection is None:
+            assert gone == []
+            return
+        collection.forget(since)
+        assert gone == sorted(before - collection.named())
+        needed = {
+            file.path
+            for ts in collection.readable(self.now())
+            for part in collection.plan(ts)[1:]
+            for file in part
+        }
+        assert not needed & set(gone)
+
+    @rule(at=handles, writer_id=writers, since=st.integers(0, 12), crashing=crashes)
+    def forget_bindings(self, at: int, writer_id: str, since: int, crashing: bool) -> None:
+        done, _ = self.attempt(crashing, lambda: self.ledgers[at].forget_bindings(writer_id, since))
+        if done and writer_id in self.model.writers:
+            writer = self.model.writers[writer_id]
+            kept = max((ts for ts, _ in writer.bindings if ts <= since), default=0)
+            writer.bindings = [binding for binding in writer.bindings if binding[0] >= kept]
+
+    @rule(at=handles, id_=names, crashing=crashes)
+    def drop(self, at: int, id_: str, crashing: bool) -> None:
+        done, _ = self.attempt(crashing, lambda: self.ledgers[at].drop(id_))
+        if done:
+            self.model.collections.pop(id_, None)
+
+    @rule(at=handles, crashing=crashes)
+    def drop_writer(self, at: int, crashing: bool) -> None:
+        done, _ = self.attempt(crashing, lambda: self.ledgers[at].drop_writer("u1"))
+        if done:
+            self.model.writers.pop("u1", None)
+            self.beliefs = {key: belief for key, belief in self.beliefs.items() if key[1] != "u1"}
+
+    @rule(at=handles)
+    def restart(self, at: int) -> None:
+        self.ledgers[at].close()
+        self.ledgers[at] = Ledger(self.directory / "metadata.sqlite")
+
+    # What must always be true
+
+    def now(self) -> int:
+        return max((writer.ts for writer in self.model.writers.values()), default=0)
+
+    @invariant()
+    def writers_stand_where_they_should(self) -> None:
+        expected = {
+            id_: WriterState(writer.epoch, writer.ts, writer.frontier)
+            for id_, writer in self.model.writers.items()
+        }
+        for ledger in self.ledgers:
+            assert ledger.writers() == expected
+            for id_ in WRITERS:
+                assert ledger.writer(id_) == expected.get(id_)
+
+    @invariant()
+    def bindings_are_those_that_were_appended(self) -> None:
+        for id_ in WRITERS:
+            expected = self.model.writers[id_].bindings if id_ in self.model.writers else []
+            assert self.ledgers[0].bindings(id_) == expected
+            assert self.ledgers[1].first_binding_ts(id_) == (expected[0][0] if expected else 0)
+            for ts in range(self.now() + 2):
+                newest = [binding for binding in expected if binding[0] <= ts][-1:]
+                assert self.ledgers[1].binding_at(id_, ts) == (newest[0] if newest else None)
+                assert self.ledgers[0].bindings(id_, ts, ts + 2) == [b for b in expected if ts < b[0] <= ts + 2]
+
+    @invariant()
+    def collections_are_what_they_should_be(self) -> None:
+        for ledger in self.ledgers:
+            found = ledger.collections()
+            assert found.keys() == self.model.collections.keys()
+            for id_, expected in self.model.collections.items():
+                seen = found[id_]
+                assert (seen.since, seen.joined_ts, seen.joined_frontier, seen.hydrated) == (
+                    expected.since,
+                    expected.joined_ts,
+                    expected.joined_frontier,
+                    expected.hydrated,
+                )
+                assert (seen.discipline, seen.relation, seen.batch) == (expected.discipline, RELATION, "batch")
+                assert ledger.chunks(id_) == expected.chunks
+                assert ledger.errors(id_) == [(ts, *error) for ts, error in sorted(expected.errors.items())]
+                assert ledger.collection(id_) == seen
+            for id_ in WRITERS:
+                of_writer = {i for i, c in self.model.collections.items() if c.writer_id == id_}
+                assert ledger.collections(id_).keys() == of_writer
+
+    @invariant()
+    def every_readable_timestamp_has_its_files(self) -> None:
+        for id_, collection in self.model.collections.items():
+            for ts in collection.readable(self.now()):
+                plan = self.ledgers[ts % 2].read_plan(id_, ts)
+                state_as_of, state, tail = collection.plan(ts)
+                bare = [FileEntry(file.path, file.rows, file.bytes) for file in state]
+                assert (plan.as_of, plan.state_as_of) == (ts, state_as_of)
+                assert sorted(plan.state, key=str) == sorted(bare, key=str)
+                assert list(plan.tail) == tail
+
+    @invariant()
+    def nothing_else_is_named(self) -> None:
+        for id_ in NAMES:
+            collection = self.model.collections.get(id_)
+            named = self.ledgers[0].named_paths(id_)
+            assert named == (collection.named() if collection is not None else set())
+
+    @invariant()
+    def tails_are_measured(self) -> None:
+        sizes = [c.tail_size(id_) for id_, c in self.model.collections.items()]
+        expected: list[TailSize] = [size for size in sizes if size is not None]
+        assert sorted(self.ledgers[1].tails(), key=str) == sorted(expected, key=str)
+
+    @invariant()
+    def states_that_follow_another_are_listed(self) -> None:
+        expected = [
+            (id_, as_of)
+            for id_, c in sorted(self.model.collections.items())
+            for as_of in sorted(s for s in c.states if s >= c.forgotten_before)[1:]
+        ]
+        assert self.ledgers[0].superseded() == expected
+
+
+TestLedgerAgainstModel = LedgerAgainstModel.TestCase
+TestLedgerAgainstModel.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    made = Ledger(tmp_path / "metadata.sqlite")
+    yield made
+    made.close()
+
+
+def test_an_older_writer_is_fenced_by_a_newer_one(ledger: Ledger) -> None:
+    other = Ledger(ledger.path)
+    old = ledger.open_writer("u1", 0)
+    new = other.open_writer("u1", 0)
+    with pytest.raises(LedgerConflict, match="epoch 1 at 0 is not current"):
+        ledger.append("u1", old, 1, 1, {})
+    assert other.append("u1", new, 1, 1, {}) == WriterState(2, 1, 1)
+    other.close()
+
+
+def test_an_append_that_is_repeated_after_it_was_durable_is_noticed(ledger: Ledger) -> None:
+    state = ledger.open_writer("u1", 0)
+    with armed("ledger.after_commit", "error"), pytest.raises(TransientError):
+        ledger.append("u1", state, 1, 1, {})
+    with pytest.raises(LedgerConflict):
+        ledger.append("u1", state, 2, 2, {})
+    assert ledger.bindings("u1") == [(1, 1)]
+
+
+def test_a_table_is_not_read_before_it_is_hydrated_nor_before_it_began(ledger: Ledger) -> None:
+    ledger.open_writer("u1", 0)
+    ledger.join([("t1", "keyed", RELATION, "b")], "u1", 5, 5, hydrated=False)
+    with pytest.raises(InvariantViolation, match="t1 is read before it is hydrated"):
+        ledger.read_plan("t1", 5)
+    ledger.hydrate({"t1": 0})
+    with pytest.raises(InvariantViolation, match="t1 has no state at or before 4"):
+        ledger.read_plan("t1", 4)
+    with pytest.raises(InvariantViolation, match="nothing is read before it is hydrated"):
+        ledger.read_plan("nothing", 5)
+
+
+def test_a_snapshot_is_the_state_as_of_the_binding_where_the_table_joined(ledger: Ledger) -> None:
+    state = ledger.append("u1", ledger.open_writer("u1", 0), 10, 100, {})
+    ledger.join([("t1", "keyed", RELATION, "b")], "u1", 10, 100, hydrated=False)
+    ledger.add_chunk("t1", 0, FileEntry("chunk", 3, 3))
+    ledger.add_chunk("t1", 1, FileEntry("empty chunk", 0, 3))
+    ledger.append("u1", state, 11, 101, {"t1": [FileEntry("change", 1, 1)]})
+    ledger.hydrate({"t1": 0})
+    plan = ledger.read_plan("t1", 11)
+    assert (plan.state_as_of, [f.path for f in plan.state], [f.path for f in plan.tail]) == (
+        10,
+        ["chunk"],
+        ["change"],
+    )
+
+
+def test_a_table_that_was_hydrated_once_is_not_hydrated_again(ledger: Ledger) -> None:
+    ledger.open_writer("u1", 0)
+    ledger.join([("t1", "keyed", RELATION, "b")], "u1", 5, 5, hydrated=False)
+    ledger.add_chunk("t1", 0, FileEntry("first", 3, 3))
+    with armed("ledger.after_commit", "error"), pytest.raises(TransientError):
+        ledger.hydrate({"t1": 0})
+    ledger.add_chunk("t1", 0, FileEntry("second", 3, 3))
+    ledger.hydrate({"t1": 1})
+    assert [file.path for file in ledger.read_plan("t1", 5).state] == ["first"]
+    assert ledger.named_paths("t1") == {"first"}
+
+
+def test_a_file_that_is_no_database_is_an_error_that_says_so(tmp_path: Path) -> None:
+    (tmp_path / "metadata.sqlite").write_bytes(b"x" * 5000)
+    with pytest.raises(TransientError, match=r'could not open the metadata database ".*metadata\.sqlite"'):
+        Ledger(tmp_path / "metadata.sqlite")
+
+
+def test_a_full_disk_is_an_error_that_says_so_and_changes_nothing(ledger: Ledger) -> None:
+    state = ledger.open_writer("u1", 0)
+    ledger.join([("t1", "keyed", RELATION, "b")], "u1", 0, 0, hydrated=True)
+    pages = ledger._db.execute("PRAGMA page_count").fetchone()[0]
+    ledger._db.execute(f"PRAGMA max_page_count = {pages}")
+    many = [FileEntry(f"{'x' * 200}-{i}", 1, 1) for i in range(500)]
+    with pytest.raises(TransientError, match="could not write the metadata database.*full"):
+        ledger.append("u1", state, 1, 1, {"t1": many})
+    ledger._db.execute("PRAGMA max_page_count = 100000")
+    assert ledger.append("u1", state, 1, 1, {"t1": many}).ts == 1
+    assert len(ledger.read_plan("t1", 1).tail) == 500
