@@ -8,7 +8,8 @@ and how each answers Spark, is in sql/select/kernels.
 from __future__ import annotations
 
 import logging
-from typing import Any
+import re
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -18,17 +19,29 @@ from headwater.sql.select.kernels import KERNELS, Kernel, spark_function
 from headwater.sql.select.spark import SESSION_SETTINGS
 
 
-def register(spark: SparkSession) -> None:
-    """Make a session ready for the texts of sql/select/spark.py: kernels, and settings they rely on.
+def prepare(spark: SparkSession) -> None:
+    """Make a session ready for the texts of sql/select/spark.py: the settings they rely on.
 
-    Sessions made of this one have their own registry, so each must be registered.
+    Sessions made of this one have their own registry, so each must be made ready.  Kernels
+    come with `register_used`: to register all of them takes seconds, and most queries use none.
     """
     for name, value in SESSION_SETTINGS.items():
         spark.conf.set(name, value)
     # Spark's Python side prints every failed query with its Java trace, the user's data in it.
     logging.getLogger("SQLQueryContextLogger").disabled = True
-    for kernel in KERNELS:
-        spark.udf.register(kernel.name, _arrow_function(kernel))
+
+
+def register_used(spark: SparkSession, sql: str, registered: set[str]) -> None:
+    """Register the kernels that a text names and that are not in `registered` yet; adds them there."""
+    for name in sorted({match.group() for match in _NAME.finditer(sql)} - registered):
+        kernel = _BY_NAME.get(name)
+        if kernel is not None:
+            spark.udf.register(name, _arrow_function(kernel))
+            registered.add(name)
+
+
+_NAME: Final = re.compile(r"\bhw_[a-z0-9_]+")
+_BY_NAME: Final[dict[str, Kernel]] = {kernel.name: kernel for kernel in KERNELS}
 
 
 def _arrow_function(kernel: Kernel) -> Any:

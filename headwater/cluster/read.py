@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
+from headwater.cluster.kernels_spark import register_used
 from headwater.core.change import DELETE, INSERT, OP, POSITION, SEQUENCE, ReadPlan
 from headwater.core.errors import UserError
 from headwater.core.limits import RESULT_BATCH_ROWS
@@ -127,6 +128,7 @@ class Reader:
         self._lost = lost  # called when the JVM has gone; the peek is then sent again
         self._running: set[str] = set()
         self._cancelled: set[str] = set()
+        self._kernels: set[str] = set()  # registered already
         self._lock = threading.Lock()
 
     def start(self, peek: Peek) -> None:
@@ -177,6 +179,8 @@ class Reader:
         context.setLocalProperty("spark.scheduler.pool", peek.pool)
         for name, value in peek.plans.items():
             self._create_view(name, ReadPlan.from_json(value), views)
+        with self._lock:
+            register_used(self._spark, peek.sql, self._kernels)
         frame = self._spark.sql(peek.sql)
         if peek.explain:
             text = frame._jdf.queryExecution().explainString(

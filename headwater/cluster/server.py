@@ -19,7 +19,7 @@ import structlog
 
 from headwater.cluster.ingestion import Ingestion
 from headwater.cluster.jobs import Jobs
-from headwater.cluster.kernels_spark import register
+from headwater.cluster.kernels_spark import prepare
 from headwater.cluster.maintenance import Maintenance
 from headwater.cluster.read import Reader
 from headwater.cluster.spark import build_session
@@ -241,7 +241,7 @@ def run_cluster(options: ClusterOptions) -> None:
     scratch = options.data_dir / "scratch" / f"cluster-{options.name}"
     shutil.rmtree(scratch, ignore_errors=True)  # what a process that was killed has left
     spark = build_session(options.spark, scratch)
-    register(spark)
+    prepare(spark)
     ledger = Ledger(metadata_path(options.data_dir))
     cluster: Cluster
     world = World(

@@ -51,6 +51,17 @@ def rewritten(items: Iterable[Item], mapping: Mapping) -> list[updates.Update]:
     return changes
 
 
+def on_clusters(items: Iterable[Item], names: dict[str, str]) -> list[updates.Update]:
+    """Updates for the items that name a cluster which gets another name."""
+    changes: list[updates.Update] = []
+    for item in items:
+        statement = parse_statement(item.create_sql)
+        if isinstance(statement, CreateSource) and statement.cluster in names:
+            text = replace(statement, cluster=names[statement.cluster]).render()
+            changes.append(updates.UpdateItem(item.id, create_sql=text))
+    return changes
+
+
 def _name(name: Name, mapping: Mapping) -> Name:
     parts = mapping(name.parts)
     return name if parts is None else Name(parts)

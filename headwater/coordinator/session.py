@@ -58,6 +58,7 @@ class SqlSession:
         self.active_query = ""
         self.query_started_at_ms: int | None = None
         self._notices: list[Notice] = []
+        self._several = False  # statements of one message are one transaction, from one COMMIT to the next
         self._running: asyncio.Task[Any] | None = None
         self._cancelled: str | None = None
 
@@ -98,6 +99,9 @@ class SqlSession:
         self.active_query = prepared.parsed.text
         self.query_started_at_ms = self.world.clock.now_ms()
         self._cancelled = None
+        if self._several and self.transaction is None:
+            self.transaction = Transaction(explicit=False)
+            self.settings.begin()
         with self._failing():
             result = await self.cancellable(self.run(prepared, arguments))
         if result.batches is not None:
@@ -113,12 +117,11 @@ class SqlSession:
         return await dispatch.run(self, prepared, arguments)
 
     def begin_implicit(self) -> None:
-        if self.transaction is None:
-            self.transaction = Transaction(explicit=False)
-            self.settings.begin()
+        self._several = True
 
     async def finish(self, failed: bool) -> None:
         self.active_query = ""
+        self._several = False
         transaction = self.transaction
         if transaction is not None and not transaction.explicit:
             await self.end_transaction(commit=not failed)

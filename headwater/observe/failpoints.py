@@ -16,6 +16,12 @@ environment, which children and Spark's Python workers inherit, or by a test at 
     10%ACTION    each hit acts with that chance; HEADWATER_FAILPOINTS_SEED makes it reproducible
     10%3*ACTION  the 3rd of the hits that chance has picked acts
 
+An action of the environment arms every process that inherits it, also one that is
+started because the last one failed.  For a failure that happens once there is a folder:
+
+    HEADWATER_FAILPOINTS_FOLDER=/some/folder       a file in it named after a failpoint holds an action;
+                                                   the process that acts takes the file away first
+
 Every name stands in `FAILPOINTS`, so that a test can go through all of them, and a
 name that is not there cannot be armed or passed by mistake.
 """
@@ -28,6 +34,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Literal
 
 from headwater.core.clock import SYSTEM_CLOCK, Clock, seeded
@@ -56,6 +63,7 @@ FAILPOINTS: Final[Mapping[str, str]] = {
 
 VARIABLE: Final = "HEADWATER_FAILPOINTS"
 SEED_VARIABLE: Final = "HEADWATER_FAILPOINTS_SEED"
+FOLDER_VARIABLE: Final = "HEADWATER_FAILPOINTS_FOLDER"
 EXIT_STATUS: Final = 137
 
 _ACTION: Final = re.compile(
@@ -93,11 +101,13 @@ class _Armed:
 
 
 _armed: dict[str, _Armed] = {}
+_folder: Path | None = None
+_found: dict[str, tuple[str, _Armed]] = {}  # by name: a file's text and what it armed
 
 
 def failpoint(name: str) -> None:
     """Pass the failpoint `name`; does nothing unless it is armed."""
-    if _armed:
+    if _armed or _folder is not None:
         _hit(name, SYSTEM_CLOCK)
 
 
@@ -144,7 +154,10 @@ def parse_action(text: str) -> Action:
 
 
 def arm_from(environment: Mapping[str, str]) -> None:
-    """Arm what the environment's variable asks for."""
+    """Arm what the environment's variables ask for."""
+    global _folder
+    folder = environment.get(FOLDER_VARIABLE)
+    _folder = Path(folder) if folder else None
     seed = int(environment.get(SEED_VARIABLE, "0"))
     for part in environment.get(VARIABLE, "").split(";"):
         if part.strip():
@@ -156,7 +169,11 @@ def _hit(name: str, clock: Clock) -> None:
     if name not in FAILPOINTS:
         raise InvariantViolation(f'failpoint "{name}" is not declared')
     found = _armed.get(name)
-    if found is None or not found.due():
+    due = found is not None and found.due()
+    if not due and _folder is not None:
+        found = _taken(_folder / name)
+        due = found is not None
+    if found is None or not due:
         return
     match found.action.kind:
         case "exit":
@@ -165,6 +182,26 @@ def _hit(name: str, clock: Clock) -> None:
             raise TransientError(f'failpoint "{name}" was hit')
         case "sleep":
             clock.sleep(found.action.sleep_ms / 1_000)
+
+
+def _taken(file: Path) -> _Armed | None:
+    """What a file arms, if this hit is to act and nobody else has taken the file."""
+    try:
+        text = file.read_text()
+    except FileNotFoundError:
+        return None
+    known, armed_by_file = _found.get(file.name, ("", None))
+    if armed_by_file is None or known != text:
+        armed_by_file = _Armed(parse_action(text), seeded(0).random)
+        _found[file.name] = (text, armed_by_file)
+    if not armed_by_file.due():
+        return None
+    del _found[file.name]
+    try:
+        file.unlink()
+    except FileNotFoundError:
+        return None
+    return armed_by_file
 
 
 arm_from(os.environ)

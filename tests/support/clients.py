@@ -57,7 +57,9 @@ class Client(ABC):
             raise self._error
 
     def _interrupt(self) -> None:
-        """Make a blocking read return; nothing to do for clients that never block for long."""
+        """Make a blocking read return."""
+        if self._connection is not None and not self._connection.closed:
+            self._connection.cancel()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -144,7 +146,7 @@ class PlainWriter(Client):
                 f" {len(after or {})} after the write that was cut off"
             )
         self.doubts += 1
-        self.rows = {id_: value for id_, value in got}
+        self.rows = dict(got)
         self._in_doubt = None
 
     def read(self, connection: psycopg.Connection[Any]) -> Counter[tuple[Any, ...]]:
@@ -168,10 +170,6 @@ class Follower(Client):
         self.changes: list[tuple[int, int, tuple[Any, ...]]] = []  # (timestamp, diff, row)
         self._pending: list[tuple[int, int, tuple[Any, ...]]] = []
         self._interrupted: Counter[tuple[int, int, tuple[Any, ...]]] = Counter()
-
-    def _interrupt(self) -> None:
-        if self._connection is not None and not self._connection.closed:
-            self._connection.cancel()
 
     def _work(self, connection: psycopg.Connection[Any]) -> None:
         if self.complete:
@@ -204,7 +202,9 @@ class Follower(Client):
         self._pending = [change for change in self._pending if change[0] >= ts]
         again = Counter({change: n for change, n in self._interrupted.items() if change[0] < ts})
         if again - Counter(done):
-            raise AssertionError(f"{self._name}: changes came with another timestamp: {again - Counter(done)}")
+            raise AssertionError(
+                f"{self._name}: changes came with another timestamp: {again - Counter(done)}"
+            )
         self._interrupted = self._interrupted - again
         self.changes += done
         self.complete = max(self.complete, ts)
@@ -220,7 +220,7 @@ class Follower(Client):
         return +total
 
     def check_history(self, connection: psycopg.Connection[Any], at: list[int]) -> None:
-        """The sums equal the table at these timestamps, and asking for the history again gives the same one."""
+        """The sums equal the table at these timestamps; the history asked for again is the same."""
         for ts in at:
             rows = connection.execute(f"SELECT * FROM {self._name} AS OF {ts}".encode()).fetchall()
             got, wanted = Counter(plain(row) for row in rows), self.rows_at(ts)

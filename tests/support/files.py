@@ -11,7 +11,7 @@ from headwater.persist.retention import sweep
 
 
 def data_files(data_dir: Path) -> set[str]:
-    """Every Parquet file of every table, relative to the data directory (Delta's checkpoints are not data)."""
+    """Every data file of every table, relative to the data directory."""
     found = data_dir.glob("tables/*/*/*.parquet")
     return {file.relative_to(data_dir).as_posix() for file in found if file.parent.name != "_delta_log"}
 

@@ -62,10 +62,10 @@ t
 > EXPLAIN SELECT a FROM t WHERE a > 1;
 ...$schema.t...
 
-> EXPLAIN PHYSICAL PLAN USING ENGINE DUCKDB FOR SELECT a FROM t WHERE a > 1;
+> EXPLAIN (ENGINE duckdb) SELECT a FROM t WHERE a > 1;
 Engine: duckdb...
 
-> EXPLAIN PHYSICAL PLAN USING ENGINE SPARK FOR SELECT a FROM t WHERE a > 1;
+> EXPLAIN (ENGINE spark) SELECT a FROM t WHERE a > 1;
 Engine: spark...
 
 # Both engines answer alike.
@@ -111,7 +111,7 @@ t
 ! SELECT count(*) FROM generate_series(1, 100000) AS a, generate_series(1, 100000) AS b WHERE a + b < 0;
 57014: canceling statement due to statement timeout
 
-> SET statement_timeout = '30s';
+> SET statement_timeout = '60s';
 
 > SET emit_timestamp_notice = on;
 

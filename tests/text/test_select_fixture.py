@@ -25,6 +25,7 @@ from typing import Any
 import pytest
 
 from headwater.options import SparkOptions
+from headwater.sql.select.kernels import KERNELS
 from tests.support.postgres import PostgresServer, available
 from tests.text.select_cases import ENGINES, Case, read_cases, table_sql
 from tests.text.select_engines import (
@@ -122,7 +123,8 @@ def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     options = SparkOptions(master="local[2]", conf=(("spark.sql.shuffle.partitions", "2"),))
     session = build_session(options, tmp_path_factory.mktemp("spark"))
     session.sparkContext.setLogLevel("OFF")
-    kernels_spark.register(session)
+    kernels_spark.prepare(session)
+    kernels_spark.register_used(session, " ".join(kernel.name for kernel in KERNELS), set())
     yield session
     session.stop()
 

@@ -128,7 +128,7 @@ other> DELETE FROM t WHERE a = 1;
 # Objects: several together, nothing else among them, nothing visible before COMMIT.
 > BEGIN;
 
-= CREATE SOURCE s FROM LOAD GENERATOR AUCTION (UP TO 0);
+= CREATE SOURCE s FROM LOAD GENERATOR AUCTION (UP TO 1);
 CREATE SOURCE
 
 = CREATE TABLE users FROM SOURCE s (REFERENCE users);
@@ -149,7 +149,7 @@ ROLLBACK
 
 > BEGIN;
 
-> CREATE SOURCE s FROM LOAD GENERATOR AUCTION (UP TO 0);
+> CREATE SOURCE s FROM LOAD GENERATOR AUCTION (UP TO 1);
 
 > CREATE TABLE users FROM SOURCE s (REFERENCE users);
 
@@ -253,7 +253,7 @@ WARNING: there is no transaction in progress
 > ROLLBACK;
 
 = START TRANSACTION ISOLATION LEVEL SERIALIZABLE;
-START TRANSACTION
+BEGIN
 
 > SHOW transaction_isolation;
 serializable
@@ -272,7 +272,7 @@ strict serializable
 > COMMIT;
 
 > SELECT current_setting('statement_timeout'), current_setting('application_name');
-30 s | kept
+60 s | kept
 
 > BEGIN;
 

@@ -9,8 +9,8 @@ from headwater.catalog.builtin.facts import SourceStatus, SystemFacts
 from headwater.catalog.state import Item
 
 ALWAYS_RUNNING: Final = frozenset({"webhook", "progress"})
-# A table with trouble of its own keeps showing that when its source is stalled, too.
-_KEPT_UNDER_STALLED_SOURCE: Final = frozenset({"stalled", "failed", "ceased", "dropped"})
+# A table with trouble of its own keeps showing that when its source stands still, too.
+_OWN_TROUBLE: Final = frozenset({"stalled", "failed", "ceased", "dropped"})
 
 
 def shown_statuses(facts: SystemFacts) -> Sequence[tuple[Item, str, SourceStatus | None]]:
@@ -24,8 +24,8 @@ def shown_statuses(facts: SystemFacts) -> Sequence[tuple[Item, str, SourceStatus
             own, parent = known.get(item.id), known.get(item.source_id)
             overridden = (
                 parent is not None
-                and parent.status == "stalled"
-                and (own is None or own.status not in _KEPT_UNDER_STALLED_SOURCE)
+                and parent.status in ("stalled", "paused")
+                and (own is None or own.status not in _OWN_TROUBLE)
             )
             shown.append((item, "table", parent if overridden else own))
     return shown

@@ -8,7 +8,7 @@ from dataclasses import replace
 from headwater.catalog import updates
 from headwater.catalog.state import CatalogState, Item
 from headwater.coordinator.ddl import DdlScope, Outcome, does_not_exist
-from headwater.coordinator.renaming import exchanged, moved, rewritten, swapped
+from headwater.coordinator.renaming import exchanged, moved, on_clusters, rewritten, swapped
 from headwater.coordinator.source_details import check_interval, reference_json
 from headwater.coordinator.variables import checked, find
 from headwater.core.errors import UserError, not_supported
@@ -34,7 +34,9 @@ def plan_rename(scope: DdlScope, statement: AlterRename) -> Outcome:
             if statement.if_exists and state.cluster_named(statement.name.item) is None:
                 return Outcome(tag, notices=(does_not_exist("cluster", statement.name.item),))
             cluster = names.resolve_cluster(statement.name.item)
-            return Outcome(tag, (updates.RenameCluster(cluster.id, new),), (updates.ClusterNameFree(new),))
+            changes = on_clusters(state.items_of_cluster(cluster.id), {cluster.name: new})
+            rename = updates.RenameCluster(cluster.id, new)
+            return Outcome(tag, (rename, *changes), (updates.ClusterNameFree(new),))
         case "schema":
             if statement.if_exists and names.find_schema(statement.name.parts) is None:
                 return Outcome(tag, notices=(does_not_exist("schema", str(statement.name)),))
@@ -77,7 +79,9 @@ def plan_swap(scope: DdlScope, statement: AlterSwap) -> Outcome:
     state, names = scope.state, scope.names
     if statement.kind == "cluster":
         first, second = names.resolve_cluster(statement.name.item), names.resolve_cluster(statement.other)
-        return Outcome(tag, (updates.SwapClusters(first.id, second.id),))
+        both = (*state.items_of_cluster(first.id), *state.items_of_cluster(second.id))
+        changes = on_clusters(both, {first.name: second.name, second.name: first.name})
+        return Outcome(tag, (updates.SwapClusters(first.id, second.id), *changes))
     if statement.kind == "schema":
         one = names.resolve_schema(statement.name.parts)
         other = names.resolve_schema((*statement.name.parts[:-1], statement.other))

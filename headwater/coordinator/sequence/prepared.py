@@ -23,12 +23,8 @@ async def run_prepare(session: SqlSession, prepared: Prepared, arguments: tuple[
         if statement.name in session.statements:
             raise UserError(f'prepared statement "{statement.name}" already exists', "42P05")
         parsed = ParsedStatement(statement.statement, statement.text.text, statement.text.offset)
-        try:
-            session.statements[statement.name] = await session.prepare(parsed, statement.types)
-        except UserError as error:
-            if error.position:
-                error.position += statement.text.offset
-            raise
+        # Places inside of the statement count from the beginning of the PREPARE around it.
+        session.statements[statement.name] = await session.prepare(parsed, statement.types)
     return Result(lambda _: "PREPARE")
 
 
@@ -66,7 +62,11 @@ async def run_execute(session: SqlSession, prepared: Prepared, arguments: tuple[
         query = plan_query(text, session.names(), session.facts(), (), argument.offset - 18)
         value = session.world.constant(query)
         values.append(None if value is None else str(value))
-    return await session.run(found, tuple(values))
+    try:
+        return await session.run(found, tuple(values))
+    except UserError as error:
+        error.position = 0  # in the text of the PREPARE, not of this statement
+        raise
 
 
 async def run_deallocate(

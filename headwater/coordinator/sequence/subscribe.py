@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from headwater.coordinator import queries
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
-from headwater.coordinator.subscribe import Changes, Hub, Progress, Subscriber
+from headwater.coordinator.subscribe import DIFF, Changes, Hub, Progress, Subscriber
 from headwater.coordinator.timestamps import Hold
 from headwater.core.errors import UserError, not_supported
 from headwater.core.relation import Column, Relation
@@ -25,7 +25,7 @@ from headwater.core.types import BOOL, INT8, SqlType, numeric
 from headwater.formats.arrow import state_schema
 from headwater.observe import metrics
 from headwater.sql.cursor import Name
-from headwater.sql.select import plan_query
+from headwater.sql.select import count_rows, plan_query
 from headwater.sql.select.plan import Query
 from headwater.sql.statements.subscribe import Subscribe
 
@@ -100,6 +100,7 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
     feed = _Feed(session, statement, query, read.ts, up_to, hub, subscriber)
     # The read lets go of its files at its end; what came between it and the hub is needed longer.
     kept = world.holds.acquire(read.inputs.ids(), read.ts)
+    read.query = count_rows(query, DIFF)
     snapshot = queries.run_read(session, read) if statement.snapshot else None
     result = Result(lambda rows: f"SUBSCRIBE {rows}", prepared.columns, feed.batches(snapshot, kept))
 
@@ -146,10 +147,7 @@ class _Feed:
             if snapshot is not None:
                 async for batch in snapshot:
                     if batch.num_rows:
-                        ones = pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows)
-                        yield self._rows(
-                            self.as_of, pa.Table.from_batches([batch]).append_column("_diff", ones)
-                        )
+                        yield self._rows(self.as_of, pa.Table.from_batches([batch]))
             # The hub may have gone beyond our timestamp before we joined it.
             if self.as_of < self.subscriber.joined_at:
                 async for changes in self.hub.between(self.as_of, self.subscriber.joined_at):

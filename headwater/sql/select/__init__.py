@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headwater.core.errors import UserError
+from headwater.core.errors import UserError, not_supported
 from headwater.core.names import Names, SessionFacts
 from headwater.core.relation import Column
 from headwater.core.types import SqlType
@@ -30,6 +30,7 @@ from headwater.sql.select.coerce import assign, require_assignable, resolved_unk
 from headwater.sql.select.explain import explain
 from headwater.sql.select.names import qualify, quote_name, relations_of, rename
 from headwater.sql.select.parse_query import parse_query, parse_scalar
+from headwater.sql.select.passes.count_rows import count_rows
 from headwater.sql.select.passes.prune_columns import prune_columns
 from headwater.sql.select.passes.put_arguments import put_arguments
 from headwater.sql.select.plan import (
@@ -51,6 +52,7 @@ from headwater.sql.select.walk import highest_id
 __all__ = [
     "bind_parameters",
     "cast_output",
+    "count_rows",
     "explain",
     "plan_expression",
     "plan_query",
@@ -169,6 +171,8 @@ def _planning(names: Names, facts: SessionFacts, parameter_types: tuple[SqlType 
 
 
 def _query(planning: Planning, bound: BoundQuery) -> Query:
+    if not bound.columns:
+        raise not_supported("a query without columns")
     query = Query(
         bound.node,
         bound.columns,

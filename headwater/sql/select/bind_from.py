@@ -186,6 +186,7 @@ def _view(planning: Planning, found: NamedRelation) -> BoundQuery:
 
 
 def _common_table(planning: Planning, table: TableInScope, item: TableName) -> BoundFrom:
+    planning.tables_bound.add(table.syntax)
     outer = table.parent or Scope()
     bound = planning.query(planning, table.syntax.query, replace(outer, tables=table.tables))
     named = _named(bound, Alias(table.syntax.name, table.syntax.columns))

@@ -66,8 +66,6 @@ def operation(planning: Planning, symbol: str, operands: tuple[Expression, ...],
     rows = [operand for operand in operands if isinstance(operand, RecordOf)]
     if len(rows) == 2 and symbol in COMPARISONS:
         return _compare_rows(planning, symbol, rows[0], rows[1], at)
-    if symbol == "-" and len(operands) == 1 and isinstance(operands[0], Constant):
-        operands = (resolved_sign(operands[0]),)
     if len(operands) == 2:
         operands = _met(planning, operands[0], operands[1], at)
     chosen = find_operator(symbol, operands, at)
@@ -111,13 +109,6 @@ def _signed(
             return (unsigned, literal) if unsigned is left else (literal, unsigned)
     wide = numeric(0) if unsigned.type.kind == "uint8" else INT8
     return coerce(planning, left, wide, at), coerce(planning, right, wide, at)
-
-
-def resolved_sign(value: Constant) -> Constant:
-    """A literal of unknown type under a minus sign is a number, as in PostgreSQL's float8."""
-    return (
-        Constant(value.value, SqlType("float8")) if value.type == UNKNOWN and value.value is None else value
-    )
 
 
 def find_operator(symbol: str, operands: tuple[Expression, ...], at: int) -> Chosen:

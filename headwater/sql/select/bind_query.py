@@ -54,6 +54,7 @@ def bind_query(
             what = "UNION/INTERSECT/EXCEPT" if isinstance(body, SetBody) else "VALUES"
             keys = output_keys(planning, bound.columns, query.order_by, what)
             bound = BoundQuery(Sort(bound.node, keys), bound.columns)
+    _check_unused(planning, query, scope)
     return bound if bare else BoundQuery(_limit(planning, query, bound.node, scope), bound.columns)
 
 
@@ -69,6 +70,16 @@ def _with(query: QuerySyntax, outer: Scope) -> Scope:
         names.add(item.name)
         tables[item.name] = TableInScope(item, outer, dict(tables))
     return replace(outer, tables=tables) if query.with_items else outer
+
+
+def _check_unused(planning: Planning, query: QuerySyntax, scope: Scope) -> None:
+    """A common table that nobody reads must still be a query that could be run."""
+    for item in query.with_items:
+        if item not in planning.tables_bound:
+            read = set(planning.relation_ids)
+            table = scope.tables[item.name]
+            bind_query(planning, item.query, replace(table.parent or Scope(), tables=table.tables))
+            planning.relation_ids = read
 
 
 def _bind_body(

@@ -63,6 +63,8 @@ def translate_error(message: str) -> UserError:
         return UserError("more than one row returned by a subquery used as an expression", "21000")
     if "INTERRUPT" in message.upper() and "interrupted" in message.lower():
         return UserError("canceling statement due to user request", "57014")
+    if message.startswith("Not implemented Error"):
+        return UserError(f"{message.partition(': ')[2].partition(chr(10))[0]} not yet supported", "0A000")
     if "Out of Memory" in message:
         return UserError(
             "query needs more memory than a small read may use",

@@ -15,7 +15,7 @@ from headwater.core.relation import Column
 from headwater.core.types import TEXT, UNKNOWN, SqlType
 from headwater.sql.select.plan import ColumnId, ColumnRef, Node, OutputColumn, Parameter
 from headwater.sql.select.scope import Scope
-from headwater.sql.select.syntax import QuerySyntax
+from headwater.sql.select.syntax import CommonTable, QuerySyntax
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ class Planning:
     query: Callable[[Planning, QuerySyntax, Scope], BoundQuery]
     parameters: dict[int, SqlType] = field(default_factory=dict)
     parameters_seen: set[int] = field(default_factory=set)
+    tables_bound: set[CommonTable] = field(default_factory=set)
     relation_ids: set[str] = field(default_factory=set)
     uses_mz_now: bool = False
     column_count: int = 0

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -139,3 +140,16 @@ def test_exit_ends_a_child_at_once_without_cleanup() -> None:
     )
     assert child.returncode == failpoints.EXIT_STATUS
     assert child.stdout == "one "
+
+
+def test_a_file_in_the_folder_arms_once_and_is_taken_away(tmp_path: Path) -> None:
+    failpoints.arm_from({failpoints.FOLDER_VARIABLE: str(tmp_path)})
+    try:
+        assert hits_that_fail(2) == []
+        (tmp_path / NAME).write_text("2*error")
+        assert hits_that_fail(4) == [2]
+        assert not (tmp_path / NAME).exists()
+        (tmp_path / NAME).write_text("2*error")
+        assert hits_that_fail(4) == [2], "the count begins anew with a new file"
+    finally:
+        failpoints.arm_from({})

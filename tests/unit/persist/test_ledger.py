@@ -372,6 +372,29 @@ def test_a_table_that_was_hydrated_once_is_not_hydrated_again(ledger: Ledger) ->
     assert ledger.named_paths("t1") == {"first"}
 
 
+def test_a_plan_is_of_one_moment_although_another_process_folds_and_forgets_meanwhile(ledger: Ledger) -> None:
+    cluster = Ledger(ledger.path)
+    state = ledger.open_writer("u1", 0)
+    ledger.join([("t1", "keyed", RELATION, "b")], "u1", 0, 0, hydrated=True)
+    cluster.put_state("t1", 1, 1, [FileEntry("old state", 1, 1)])
+    ledger.append("u1", state, 2, 2, {"t1": [FileEntry("change", 1, 1)]})
+
+    class Interrupted(Ledger):
+        """Between a plan's first question and its second, the cluster gets its turn."""
+
+        def _state_files(self, collection_id: str, as_of: int) -> list[FileEntry]:
+            cluster.put_state("t1", 2, 2, [FileEntry("new state", 1, 1)])
+            cluster.forget("t1", 2)
+            return super()._state_files(collection_id, as_of)
+
+    environment = Interrupted(ledger.path)
+    plan = environment.read_plan("t1", 2)
+    assert ([f.path for f in plan.state], [f.path for f in plan.tail]) == (["old state"], ["change"])
+    assert [f.path for f in ledger.read_plan("t1", 2).state] == ["new state"]
+    environment.close()
+    cluster.close()
+
+
 def test_a_file_that_is_no_database_is_an_error_that_says_so(tmp_path: Path) -> None:
     (tmp_path / "metadata.sqlite").write_bytes(b"x" * 5000)
     with pytest.raises(TransientError, match=r'could not open the metadata database ".*metadata\.sqlite"'):

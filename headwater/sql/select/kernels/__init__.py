@@ -35,6 +35,7 @@ from headwater.sql.select.kernels import (
     system,
     texts,
     times,
+    zones,
 )
 from headwater.sql.select.kernels.errors import KernelError, user_error_of
 from headwater.sql.select.kernels.kernel import (
@@ -63,6 +64,7 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     *aggregates.KERNELS,
     *intervals.KERNELS,
     *times.KERNELS,
+    *zones.KERNELS,
     *texts.KERNELS,
     *digests.KERNELS,
     *documents.KERNELS,

@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from headwater.core.errors import UserError
-from headwater.core.names import NamedRelation, SessionFacts
+from headwater.core.names import ItemKind, NamedRelation, SessionFacts
 from headwater.core.relation import Column, Relation
 from headwater.core.types import (
     BOOL,
@@ -64,13 +64,41 @@ T = (
         ("m", map_of(INTERVAL)),
     ),
     (
-        ("1", "x", "1.50", "10.25", "2020-01-01 00:00:00+00", "2020-01-01", "1 day", "{1,2}", '{"k": 1}', "ab", "5",
-         "1.5", "t", "{p=>1 day}"),
-        ("2", "y", "2.50", "9", "2021-01-01 00:00:00+00", "2021-01-01", "1 mon 2 days 03:04:05", "{3}", '{"k": 2}',
-         "cd", "18446744073709551615", "2.5", "f", "{}"),
+        (
+            "1",
+            "x",
+            "1.50",
+            "10.25",
+            "2020-01-01 00:00:00+00",
+            "2020-01-01",
+            "1 day",
+            "{1,2}",
+            '{"k": 1}',
+            "ab",
+            "5",
+            "1.5",
+            "t",
+            "{p=>1 day}",
+        ),
+        (
+            "2",
+            "y",
+            "2.50",
+            "9",
+            "2021-01-01 00:00:00+00",
+            "2021-01-01",
+            "1 mon 2 days 03:04:05",
+            "{3}",
+            '{"k": 2}',
+            "cd",
+            "18446744073709551615",
+            "2.5",
+            "f",
+            "{}",
+        ),
         ("3", *(None for _ in range(13))),
     ),
-)  # fmt: skip
+)
 S = ((("a", INT4), ("x", TEXT)), (("1", "one"), ("1", "uno"), ("4", "four")))
 
 
@@ -79,7 +107,7 @@ def _relation(columns: tuple[tuple[str, SqlType], ...], key: bool = False) -> Re
 
 
 def _found(id_: str, name: str, relation: Relation, definition: str | None = None) -> NamedRelation:
-    kind = "table" if definition is None else "view"
+    kind: ItemKind = "table" if definition is None else "view"
     return NamedRelation(id_, "materialize", "public", name, kind, relation, definition)
 
 

@@ -29,28 +29,64 @@ def names(text: str) -> list[str]:
         ("SELECT * FROM nosuch", "XX000", "unknown catalog item 'nosuch'", 15),
         ("SELECT *", "42601", "SELECT * with no tables specified is not valid", 8),
         ("SELECT z.* FROM s", "42P01", 'missing FROM-clause entry for table "z"', 8),
-        ("SELECT * FROM s JOIN t USING (x)", "42703",
-         'column "x" specified in USING clause does not exist in right table', 17),
+        (
+            "SELECT * FROM s JOIN t USING (x)",
+            "42703",
+            'column "x" specified in USING clause does not exist in right table',
+            17,
+        ),
         ("SELECT a AS q FROM s WHERE q = 1", "42703", 'column "q" does not exist', 28),
         ("SELECT a AS q FROM s ORDER BY q + 1", "42703", 'column "q" does not exist', 31),
         ("SELECT * FROM s ORDER BY 3", "42P10", "ORDER BY position 3 is not in select list", 26),
         ("SELECT a, x AS a FROM s ORDER BY a", "42702", 'ORDER BY "a" is ambiguous', 34),
-        ("SELECT DISTINCT a FROM s ORDER BY x", "42P10",
-         "for SELECT DISTINCT, ORDER BY expressions must appear in select list", 35),
-        ("SELECT DISTINCT ON (a) a FROM s ORDER BY x", "42P10",
-         "SELECT DISTINCT ON expressions must match initial ORDER BY expressions", 21),
-        ("SELECT a FROM s UNION SELECT 1 ORDER BY a + 1", "0A000", "invalid UNION/INTERSECT/EXCEPT ORDER BY clause", 43),
+        (
+            "SELECT DISTINCT a FROM s ORDER BY x",
+            "42P10",
+            "for SELECT DISTINCT, ORDER BY expressions must appear in select list",
+            35,
+        ),
+        (
+            "SELECT DISTINCT ON (a) a FROM s ORDER BY x",
+            "42P10",
+            "SELECT DISTINCT ON expressions must match initial ORDER BY expressions",
+            21,
+        ),
+        (
+            "SELECT a FROM s UNION SELECT 1 ORDER BY a + 1",
+            "0A000",
+            "invalid UNION/INTERSECT/EXCEPT ORDER BY clause",
+            43,
+        ),
         ("SELECT 1, 2 UNION SELECT 1", "42601", "each UNION query must have the same number of columns", 13),
-        ("SELECT * FROM (SELECT 1) q (a, b)", "42P10", 'table "q" has 1 columns available but 2 columns specified', 0),
-        ("WITH q AS (SELECT 1), q AS (SELECT 2) SELECT 1", "42712", 'WITH query name "q" specified more than once', 23),
+        (
+            "SELECT * FROM (SELECT 1) q (a, b)",
+            "42P10",
+            'table "q" has 1 columns available but 2 columns specified',
+            0,
+        ),
+        (
+            "WITH q AS (SELECT 1), q AS (SELECT 2) SELECT 1",
+            "42712",
+            'WITH query name "q" specified more than once',
+            23,
+        ),
         ("SELECT 1 LIMIT a FROM s", "42601", "Expected end of statement, found FROM", 18),
         ("SELECT a FROM s LIMIT x", "42703", 'column "x" does not exist', 23),
         ("SELECT a FROM s LIMIT 'x'", "22P02", 'invalid input syntax for type bigint: "x"', 23),
-        ("SELECT * FROM s WHERE a IN (SELECT t.a FROM t WHERE q.a = 1)", "42P01",
-         'missing FROM-clause entry for table "q"', 53),
-        ("SELECT * FROM (SELECT s.a FROM s WHERE t.a = 1) q, t", "42P01", 'missing FROM-clause entry for table "t"', 40),
+        (
+            "SELECT * FROM s WHERE a IN (SELECT t.a FROM t WHERE q.a = 1)",
+            "42P01",
+            'missing FROM-clause entry for table "q"',
+            53,
+        ),
+        (
+            "SELECT * FROM (SELECT s.a FROM s WHERE t.a = 1) q, t",
+            "42P01",
+            'missing FROM-clause entry for table "t"',
+            40,
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_name_that_means_nothing_or_too_much_is_an_error(
     text: str, sqlstate: str, message: str, position: int
 ) -> None:
@@ -79,12 +115,29 @@ def test_an_error_inside_a_view_points_nowhere() -> None:
         ("SELECT * FROM s NATURAL JOIN (SELECT 'one' AS x, 1 AS y) q", ["x", "a", "y"]),
         ("SELECT * FROM (s CROSS JOIN (SELECT 1 AS z) q) w", ["a", "x", "z"]),
         ("SELECT * FROM v", ["a", "total"]),
-        ("SELECT upper(x), a::text, 1 + 1, 'x', NULL, true, CASE WHEN true THEN a END FROM s",
-         ["upper", "a", "?column?", "?column?", "?column?", "?column?", "case"]),
-        ("SELECT 5::int8, date '2020-01-01', ARRAY[1], ROW(1), coalesce(1), now(), current_date, (SELECT a FROM s),"
-         " EXISTS (SELECT 1), extract(year FROM now()), '{1}'::int[]",
-         ["int8", "date", "array", "row", "coalesce", "now", "current_date", "a", "exists", "extract", "int4"]),
-        ("SELECT arr[1], (ROW(1)).f1, x COLLATE \"C\" FROM t, s", ["arr", "f1", "x"]),
+        (
+            "SELECT upper(x), a::text, 1 + 1, 'x', NULL, true, CASE WHEN true THEN a END FROM s",
+            ["upper", "a", "?column?", "?column?", "?column?", "?column?", "case"],
+        ),
+        (
+            "SELECT 5::int8, date '2020-01-01', ARRAY[1], ROW(1), coalesce(1), now(),"
+            " current_date, (SELECT a FROM s),"
+            " EXISTS (SELECT 1), extract(year FROM now()), '{1}'::int[]",
+            [
+                "int8",
+                "date",
+                "array",
+                "row",
+                "coalesce",
+                "now",
+                "current_date",
+                "a",
+                "exists",
+                "extract",
+                "int4",
+            ],
+        ),
+        ('SELECT arr[1], (ROW(1)).f1, x COLLATE "C" FROM t, s', ["arr", "f1", "x"]),
         ("SELECT * FROM generate_series(1, 2) g", ["g"]),
         ("SELECT * FROM generate_series(1, 2) AS g (n)", ["n"]),
         ("SELECT * FROM generate_series(1, 2) WITH ORDINALITY", ["generate_series", "ordinality"]),
@@ -94,7 +147,7 @@ def test_an_error_inside_a_view_points_nowhere() -> None:
         ("SELECT 1 AS a UNION SELECT 2 AS b", ["a"]),
         ("TABLE s", ["a", "x"]),
     ],
-)  # fmt: skip
+)
 def test_output_columns_are_called_as_in_postgresql(text: str, expected: list[str]) -> None:
     assert names(text) == expected
 
@@ -102,28 +155,52 @@ def test_output_columns_are_called_as_in_postgresql(text: str, expected: list[st
 @pytest.mark.parametrize(
     ("text", "rows"),
     [
-        ("SELECT s.a, q.a FROM s LEFT JOIN (VALUES (1)) q (a) ON s.a = q.a ORDER BY 1",
-         (("1", "1"), ("1", "1"), ("4", None))),
-        ("SELECT a, s.a, q.a FROM s RIGHT JOIN (VALUES (1), (9)) q (a) USING (a) ORDER BY 1, s.x",
-         (("1", "1", "1"), ("1", "1", "1"), ("9", None, "9"))),
-        ("SELECT a FROM s FULL JOIN (VALUES (4), (9)) q (a) USING (a) ORDER BY a", (("1",), ("1",), ("4",), ("9",))),
-        ("SELECT a FROM (SELECT 1 AS a) x JOIN (SELECT 1 AS a) y USING (a) JOIN (SELECT 1 AS a) z USING (a)", (("1",),)),
-        ("SELECT * FROM (VALUES (1)) a (m) JOIN (VALUES (1)) b (n) JOIN (VALUES (1)) c (o) ON n = o ON m = n",
-         (("1", "1", "1"),)),
-        ("SELECT t.a, q.x FROM t LEFT JOIN LATERAL (SELECT x FROM s WHERE s.a = t.a ORDER BY x LIMIT 1) q ON true"
-         " ORDER BY 1", (("1", "one"), ("2", None), ("3", None))),
+        (
+            "SELECT s.a, q.a FROM s LEFT JOIN (VALUES (1)) q (a) ON s.a = q.a ORDER BY 1",
+            (("1", "1"), ("1", "1"), ("4", None)),
+        ),
+        (
+            "SELECT a, s.a, q.a FROM s RIGHT JOIN (VALUES (1), (9)) q (a) USING (a) ORDER BY 1, s.x",
+            (("1", "1", "1"), ("1", "1", "1"), ("9", None, "9")),
+        ),
+        (
+            "SELECT a FROM s FULL JOIN (VALUES (4), (9)) q (a) USING (a) ORDER BY a",
+            (("1",), ("1",), ("4",), ("9",)),
+        ),
+        (
+            "SELECT a FROM (SELECT 1 AS a) x JOIN (SELECT 1 AS a) y USING (a) JOIN (SELECT 1"
+            " AS a) z USING (a)",
+            (("1",),),
+        ),
+        (
+            "SELECT * FROM (VALUES (1)) a (m) JOIN (VALUES (1)) b (n) JOIN (VALUES (1)) c"
+            " (o) ON n = o ON m = n",
+            (("1", "1", "1"),),
+        ),
+        (
+            "SELECT t.a, q.x FROM t LEFT JOIN LATERAL (SELECT x FROM s WHERE s.a = t.a ORDER"
+            " BY x LIMIT 1) q ON true"
+            " ORDER BY 1",
+            (("1", "one"), ("2", None), ("3", None)),
+        ),
         ("SELECT v.a, w.c FROM (VALUES (1, 2)) v (a, b), LATERAL (SELECT v.a + v.b AS c) w", (("1", "3"),)),
         ("SELECT t.a, e FROM t, unnest(arr) e ORDER BY 1, 2", (("1", "1"), ("1", "2"), ("2", "3"))),
         ("SELECT t.a, k.key, k.value FROM t, jsonb_each(j) k ORDER BY 1", (("1", "k", "1"), ("2", "k", "2"))),
-        ("SELECT g, h FROM generate_series(1, 2) g, generate_series(g, 2) h ORDER BY 1, 2",
-         (("1", "1"), ("1", "2"), ("2", "2"))),
+        (
+            "SELECT g, h FROM generate_series(1, 2) g, generate_series(g, 2) h ORDER BY 1, 2",
+            (("1", "1"), ("1", "2"), ("2", "2")),
+        ),
         ("WITH q AS (SELECT a FROM s WHERE a = 4) SELECT q1.a, q2.a FROM q q1, q q2", (("4", "4"),)),
         ("WITH s AS (SELECT 7 AS a) SELECT a FROM s", (("7",),)),
         ("WITH q AS (SELECT 1 AS m), r (z) AS MATERIALIZED (SELECT m + 1 FROM q) SELECT z FROM r", (("2",),)),
         ("SELECT a FROM v WHERE total = 2", (("1",),)),
         ("SELECT public.s.a FROM public.s WHERE materialize.public.s.x = 'four'", (("4",),)),
         ("SELECT (SELECT max(x) FROM s WHERE s.a = t.a) FROM t ORDER BY a", (("uno",), (None,), (None,))),
-        ("SELECT a FROM t WHERE EXISTS (SELECT 1 FROM s WHERE s.a = t.a AND EXISTS (SELECT 1 WHERE t.b = 'x'))", (("1",),)),
+        (
+            "SELECT a FROM t WHERE EXISTS (SELECT 1 FROM s WHERE s.a = t.a AND EXISTS"
+            " (SELECT 1 WHERE t.b = 'x'))",
+            (("1",),),
+        ),
         ("SELECT e FROM jsonb_array_elements('[1, 2]') e", (("1",), ("2",))),
         ("SELECT x AS a, a AS b FROM s ORDER BY a LIMIT 1", (("four", "4"),)),
         ("SELECT a FROM s GROUP BY a ORDER BY count(*) DESC", (("1",), ("4",))),
@@ -132,12 +209,18 @@ def test_output_columns_are_called_as_in_postgresql(text: str, expected: list[st
         ("SELECT ((SELECT 1) + 1)", (("2",),)),
         ("SELECT * FROM ((SELECT 1 AS a) x JOIN (SELECT 1 AS a) y USING (a))", (("1",),)),
         ("SELECT x FROM s ORDER BY x OFFSET 1 ROWS FETCH NEXT ROW ONLY", (("one",),)),
-        ("SELECT a c1, -a \"C2\" FROM s ORDER BY c1 DESC, x LIMIT 1", (("4", "-4"),)),
+        ('SELECT a c1, -a "C2" FROM s ORDER BY c1 DESC, x LIMIT 1', (("4", "-4"),)),
         ("SELECT a, a FROM s WHERE a = 4", (("4", "4"),)),
     ],
-)  # fmt: skip
+)
 def test_names_mean_what_they_mean_in_postgresql(text: str, rows: object) -> None:
     assert run(text) == rows
+
+
+def test_a_common_table_that_nobody_reads_is_still_checked() -> None:
+    assert failure("WITH q AS (SELECT nope) SELECT 1").position == 19
+    query = plan("WITH q AS (SELECT a FROM s), r AS (SELECT a FROM q) SELECT 1")
+    assert query.relation_ids == frozenset()
 
 
 def test_a_plan_knows_its_relations() -> None:
@@ -151,7 +234,10 @@ def test_a_plan_knows_its_relations() -> None:
 
 
 def test_qualifying_changes_names_and_nothing_else() -> None:
-    text = "SELECT /* s */ s.a, 's' FROM s -- s\nJOIN public.t AS s2 ON EXISTS (WITH s AS (TABLE v) SELECT * FROM s)"
+    text = (
+        "SELECT /* s */ s.a, 's' FROM s -- s\nJOIN public.t AS s2 ON EXISTS (WITH s AS"
+        " (TABLE v) SELECT * FROM s)"
+    )
     assert qualify(text, LabNames()) == (
         "SELECT /* s */ s.a, 's' FROM materialize.public.s -- s\n"
         "JOIN materialize.public.t AS s2 ON EXISTS (WITH s AS (TABLE materialize.public.v) SELECT * FROM s)"

@@ -161,6 +161,7 @@ def test_a_set_operation_gives_literals_the_other_sides_type() -> None:
         ("SELECT 1 + 'x'::text", "42883", "operator does not exist: integer + text"),
         ("SELECT - true", "42883", "operator does not exist: - boolean"),
         ("SELECT n + d FROM t", "42883", "operator does not exist: numeric + date"),
+        ("SELECT - NULL", "42725", "operator is not unique: - unknown"),
         ("SELECT '1' + '2'", "42725", "operator is not unique: unknown + unknown"),
         ("SELECT foo(1, 'x')", "42883", "function foo(integer, unknown) does not exist"),
         ("SELECT lower(1)", "42883", "function lower(integer) does not exist"),
@@ -169,19 +170,37 @@ def test_a_set_operation_gives_literals_the_other_sides_type() -> None:
         ("SELECT 1 WHERE 1", "42804", "argument of WHERE must be type boolean, not type integer"),
         ("SELECT NOT 1", "42804", "argument of NOT must be type boolean, not type integer"),
         ("SELECT true AND 'x'::text", "42804", "argument of AND must be type boolean, not type text"),
-        ("SELECT CASE WHEN true THEN 1 ELSE now() END", "42804",
-         "CASE types timestamp with time zone and integer cannot be matched"),
-        ("SELECT coalesce(1, now())", "42804", "COALESCE types integer and timestamp with time zone cannot be matched"),
-        ("SELECT 1 UNION SELECT now()", "42804", "UNION types integer and timestamp with time zone cannot be matched"),
+        (
+            "SELECT CASE WHEN true THEN 1 ELSE now() END",
+            "42804",
+            "CASE types timestamp with time zone and integer cannot be matched",
+        ),
+        (
+            "SELECT coalesce(1, now())",
+            "42804",
+            "COALESCE types integer and timestamp with time zone cannot be matched",
+        ),
+        (
+            "SELECT 1 UNION SELECT now()",
+            "42804",
+            "UNION types integer and timestamp with time zone cannot be matched",
+        ),
         ("SELECT ARRAY[]", "42P18", "cannot determine type of empty array"),
         ("SELECT now()::int", "42846", "cannot cast type timestamp with time zone to integer"),
         ("SELECT 'x'::nosuch", "42704", 'type "nosuch" does not exist'),
         ("SELECT '1'::int4(3)", "42601", 'type modifier is not allowed for type "int4"'),
         ("SELECT 1::numeric(50)", "22023", "precision for type numeric must be between 1 and 39"),
         ("SELECT a.f FROM (SELECT 1 AS a) q", "42P01", 'missing FROM-clause entry for table "a"'),
-        ("SELECT (a).f FROM (SELECT 1 AS a) q", "42809",
-         "column notation .f applied to type integer, which is not a composite type"),
-        ("SELECT a[1] FROM s", "42804", "cannot subscript type integer because it does not support subscripting"),
+        (
+            "SELECT (a).f FROM (SELECT 1 AS a) q",
+            "42809",
+            "column notation .f applied to type integer, which is not a composite type",
+        ),
+        (
+            "SELECT a[1] FROM s",
+            "42804",
+            "cannot subscript type integer because it does not support subscripting",
+        ),
         ("SELECT 'x' COLLATE \"de_DE\"", "42704", 'collation "de_DE" for encoding "UTF8" does not exist'),
         ("SELECT 'nosuch'::regclass", "42P01", 'relation "nosuch" does not exist'),
         ("SELECT pg_catalog.foo()", "42883", "function foo() does not exist"),
@@ -193,7 +212,7 @@ def test_a_set_operation_gives_literals_the_other_sides_type() -> None:
         ("SELECT '{}'::json = '{}'::json", "42883", "operator does not exist: json = json"),
         ("SELECT DEFAULT", "42601", "DEFAULT is not allowed in this context"),
     ],
-)  # fmt: skip
+)
 def test_types_that_do_not_fit_fail_as_in_postgresql(text: str, sqlstate: str, message: str) -> None:
     error = failure(text)
     assert (error.sqlstate, error.message) == (sqlstate, message)

@@ -125,8 +125,7 @@ def answer(connection: duckdb.DuckDBPyConnection, query: str) -> object:
         row = connection.execute(query).fetchone()
     except duckdb.Error as error:
         found = user_error_of(str(error))
-        assert found is not None, error
-        return f"ERR {found.sqlstate} {found.message}"
+        return str(error) if found is None else f"ERR {found.sqlstate} {found.message}"
     assert row is not None
     return row[0]
 
@@ -150,7 +149,8 @@ def test_a_call_has_a_spelling_for_spark_too(group: str) -> None:
         try:
             text = spelled(entry_for(name, types).spark, texts, types)
         except UserError as error:
-            assert error.sqlstate == "0A000"
+            if error.sqlstate != "0A000":
+                raise
             continue
         assert all(word in text for word in texts if types) or name.startswith(("has_", "pg_"))
         assert set(re.findall(r"hw_\w+", text)) <= set(KERNELS_BY_NAME)

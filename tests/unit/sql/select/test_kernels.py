@@ -8,6 +8,7 @@ called as Spark would call it, without Spark.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 
@@ -20,10 +21,22 @@ from hypothesis import strategies as st
 
 from headwater.core.errors import UserError
 from headwater.formats.jsonb import print_value
-from headwater.sql.select.kernels import KERNELS, KERNELS_BY_NAME, Kernel, register_duckdb, spark_function
-from headwater.sql.select.kernels import documents, intervals, numerics, regex, times
+from headwater.sql.select.kernels import (
+    KERNELS,
+    KERNELS_BY_NAME,
+    Kernel,
+    documents,
+    intervals,
+    numerics,
+    regex,
+    register_duckdb,
+    spark_function,
+    times,
+    zones,
+)
 from headwater.sql.select.kernels.errors import KernelError, marked_text, user_error_of
 from headwater.sql.select.kernels.kernel import (
+    Interval,
     arrow_of,
     conform,
     duckdb_function,
@@ -39,7 +52,7 @@ from headwater.sql.select.kernels.number_patterns import shown
 DECIMALS = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**20), max_value=10**20, places=6)
 
 
-def run(name: str, *columns: list[object]) -> list[object]:
+def run(name: str, *columns: Sequence[object]) -> list[object]:
     kernel = KERNELS_BY_NAME[name]
     arrays = [
         pa.array(column, arrow_of(type_)) for column, type_ in zip(columns, kernel.arguments, strict=True)
@@ -83,7 +96,8 @@ def test_numeric_keys_order_as_the_numbers_do(values: list[Decimal]) -> None:
 
 def test_infinities_surround_all_numbers_and_nan_is_the_greatest() -> None:
     ordered = ["-Infinity", "-10", "-9.5", "-0.001", "0", "0.001", "9.5", "10", "Infinity", "NaN"]
-    assert sorted(reversed(ordered), key=numerics.sort_key) == ordered
+    shuffled = [*ordered[5:], *ordered[:5]]
+    assert sorted(shuffled, key=numerics.sort_key) == ordered
 
 
 def test_a_numeric_that_does_not_fit_its_scale_is_refused_with_the_limit() -> None:
@@ -140,9 +154,9 @@ PARTS = st.tuples(st.integers(-50, 50), st.integers(-500, 500), st.integers(-(10
 
 
 @given(PARTS)
-def test_justifying_keeps_an_interval_as_long_as_it_was(value: intervals.Interval) -> None:
-    def length(parts: intervals.Interval) -> int:
-        return (parts[0] * 30 + parts[1]) * intervals.DAY_US + parts[2]
+def test_justifying_keeps_an_interval_as_long_as_it_was(value: Interval) -> None:
+    def length(parts: Interval) -> int:
+        return (parts[0] * 30 + parts[1]) * 86_400_000_000 + parts[2]
 
     justified = intervals.justify_interval(value)
     assert length(justified) == length(value)
@@ -151,10 +165,10 @@ def test_justifying_keeps_an_interval_as_long_as_it_was(value: intervals.Interva
 
 def test_a_clock_that_shows_an_hour_twice_means_the_second_time() -> None:
     clock = 1_635_647_400_000_000  # 2021-10-31 02:30:00
-    assert clock - times.from_zone("Europe/Berlin", clock) == 3_600_000_000
-    assert times.to_zone("europe/berlin", times.from_zone("Europe/Berlin", clock)) == clock
+    assert clock - zones.from_zone("Europe/Berlin", clock) == 3_600_000_000
+    assert zones.to_zone("europe/berlin", zones.from_zone("Europe/Berlin", clock)) == clock
     with pytest.raises(UserError, match='time zone "Nowhere/Foo" not recognized'):
-        times.to_zone("Nowhere/Foo", 0)
+        zones.to_zone("Nowhere/Foo", 0)
 
 
 # Regular expressions
@@ -306,7 +320,7 @@ def test_strict_kernels_answer_null_without_being_called() -> None:
         None,
         None,
     ]
-    with pytest.raises(KernelError, match="HW|XX000|called"):
+    with pytest.raises(KernelError, match=r"HW\|XX000\|called"):
         duckdb_function(kernel)(pa.chunked_array([["a"]]), pa.chunked_array([["b"]]))
 
 

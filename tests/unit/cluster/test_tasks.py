@@ -1,0 +1,193 @@
+"""Tasks: what runs on executors, run here in the test's own process.
+
+Method: tasks are pickled and unpickled before they run, as Spark does.  Reads and snapshots use a real load generator;
+folds use real files, one column for every kind of type.  Failures: a file that is missing, a file that is no Parquet, a
+disk that cannot be written, a definite error of the source.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headwater.cluster import tasks
+from headwater.cluster.tasks import Failed, FoldTask, PackTask, ReadTask, SnapshotTask, run_task
+from headwater.core.change import DELETE, INSERT, FileEntry, ReadPlan
+from headwater.core.errors import DefiniteError, TransientError
+from headwater.core.frontier import OffsetFrontier
+from headwater.core.relation import Column, Relation
+from headwater.core.types import FLOAT8, INT4, TEXT, SqlType, array_of, list_of, map_of, numeric
+from headwater.formats.arrow import change_schema, state_schema
+from headwater.sources.contract import Export, ReadPart, SnapshotChunk
+from headwater.sources.load_generator import LOAD_GENERATOR
+from tests.unit.persist.tables_of_files import write_changes, write_state
+from tests.unit.sources.load_generator.upstreams import ROWS_MAX, exports_of, small
+
+MEMORY_BYTES = 256 * 1024 * 1024
+
+# One value for every stored form, as pyarrow makes and returns it.
+VALUES: list[tuple[SqlType, Any]] = [
+    (SqlType("int4"), 1),
+    (SqlType("bool"), True),
+    (SqlType("int2"), -(2**15)),
+    (SqlType("int8"), 2**63 - 1),
+    (SqlType("uint2"), 2**16 - 1),
+    (SqlType("uint4"), 2**32 - 1),
+    (SqlType("uint8"), Decimal(2**64 - 1)),
+    (SqlType("float4"), 1.5),
+    (SqlType("float8"), float("-inf")),
+    (numeric(4), Decimal("-99999999999999999999999999.1234")),
+    (numeric(), "1E-3 is not canonical but text is text"),
+    (SqlType("text"), "ä\n'"),
+    (SqlType("bytea"), b"\x00\xff"),
+    (SqlType("date"), date(1, 1, 1)),
+    (SqlType("time"), 86_400_000_000),
+    (SqlType("timestamp"), datetime(9999, 12, 31, 23, 59, 59, 999_999)),
+    (SqlType("timestamptz"), datetime(1969, 12, 31, 23, 59, 59, tzinfo=UTC)),
+    (SqlType("interval"), {"months": -1, "days": 2, "microseconds": -(2**50)}),
+    (SqlType("jsonb"), '{"a":1}'),
+    (SqlType("mz_timestamp"), 2**62),
+    (array_of(INT4), [1, None]),
+    (array_of(array_of(TEXT)), [["a"], None, []]),
+    (list_of(FLOAT8), [None, 0.5]),
+    (map_of(INT4), [("a", 1), ("b", None)]),
+    (SqlType("record", fields=(("x", INT4), ("y", TEXT))), {"x": None, "y": "z"}),
+]
+EVERY_KIND = Relation(tuple(Column(f"x{i}", type_) for i, (type_, _) in enumerate(VALUES)), ((0,),))
+ROW = tuple(value for _, value in VALUES)
+NULLS = (2, *[None] * (len(VALUES) - 1))
+
+
+def shipped(task: Any) -> Any:
+    """The task as it arrives at an executor."""
+    return pickle.loads(pickle.dumps(task))
+
+
+def plan_of(discipline: Any, state: list[FileEntry], tail: list[FileEntry], relation: Relation) -> ReadPlan:
+    return ReadPlan("u1", relation, discipline, 9, 1, tuple(state), tuple(tail))
+
+
+@pytest.mark.parametrize("discipline", ["keyed", "counted"])
+def test_a_fold_keeps_every_kind_of_value_as_it_is(tmp_path: Path, discipline: str) -> None:
+    gone = (3, *ROW[1:])
+    state = write_state(tmp_path, "s.parquet", EVERY_KIND, [ROW, gone])
+    tail = write_changes(tmp_path, "t.parquet", EVERY_KIND, [(INSERT, 1, 0, NULLS), (DELETE, 1, 1, gone)])
+    entry = shipped(FoldTask(str(tmp_path), plan_of(discipline, [state], [tail], EVERY_KIND), 0, 1, MEMORY_BYTES)).run()
+    table = pq.read_table(tmp_path / entry.path)
+    assert table.schema == state_schema(EVERY_KIND)
+    found = [tuple(row.values()) for row in table.sort_by("x0").to_pylist()]
+    assert found == [ROW, NULLS]
+    assert (entry.rows, entry.bytes) == (2, (tmp_path / entry.path).stat().st_size)
+
+
+def test_files_of_an_appended_table_are_packed_without_their_hidden_columns(tmp_path: Path) -> None:
+    files = [
+        write_changes(tmp_path, "1.parquet", EVERY_KIND, [(INSERT, 1, 0, ROW)]),
+        write_state(tmp_path, "2.parquet", EVERY_KIND, [NULLS]),
+    ]
+    plan = plan_of("appended", [files[1]], [files[0]], EVERY_KIND)
+    entry = shipped(PackTask(str(tmp_path), plan, tuple(files), 3, MEMORY_BYTES)).run()
+    table = pq.read_table(tmp_path / entry.path)
+    assert table.schema == state_schema(EVERY_KIND)
+    assert [tuple(row.values()) for row in table.sort_by("x0").to_pylist()] == [ROW, NULLS]
+    assert entry.path.startswith("tables/u1/state/9-3-")
+
+
+@pytest.mark.parametrize("buckets", [2, 7])
+def test_buckets_are_disjoint_and_together_everything(tmp_path: Path, buckets: int) -> None:
+    relation = Relation((Column("k", TEXT), Column("v", FLOAT8)), ((0,),))
+    rows = [(f"key {i}", float(i)) for i in range(500)]
+    state = write_state(tmp_path, "s.parquet", relation, [*rows, (None, None)])
+    plan = plan_of("keyed", [state], [], relation)
+    entries = [FoldTask(str(tmp_path), plan, i, buckets, MEMORY_BYTES).run() for i in range(buckets)]
+    tables = [pq.read_table(tmp_path / entry.path) for entry in entries]
+    keys = [key for table in tables for key in table.column("k").to_pylist()]
+    assert len(keys) == 501
+    assert set(keys) == {None, *(key for key, _ in rows)}
+    assert all(table.num_rows > 0 for table in tables)
+    for table in tables:
+        assert table.column("k").to_pylist() == sorted(table.column("k").to_pylist(), key=lambda k: (k is None, k))
+
+
+def test_a_task_that_is_tried_again_writes_another_file(tmp_path: Path) -> None:
+    state = write_state(tmp_path, "s.parquet", EVERY_KIND, [ROW])
+    task = FoldTask(str(tmp_path), plan_of("keyed", [state], [], EVERY_KIND), 0, 1, MEMORY_BYTES)
+    first, second = task.run(), task.run()
+    assert first.path != second.path
+    assert replace(first, path="") == replace(second, path="")
+
+
+def test_a_file_that_is_missing_or_damaged_is_an_error_that_names_the_table(tmp_path: Path) -> None:
+    (tmp_path / "damaged.parquet").write_bytes(b"no parquet at all")
+    for path in ("missing.parquet", "damaged.parquet"):
+        plan = plan_of("keyed", [FileEntry(path, 1, 1)], [], EVERY_KIND)
+        failed = run_task(FoldTask(str(tmp_path), plan, 0, 1, MEMORY_BYTES))
+        assert isinstance(failed, Failed)
+        assert isinstance(failed.error, TransientError)
+        assert "u1" in str(failed.error)
+        assert "\n" not in str(failed.error)
+    assert not (tmp_path / "tables").exists() or not list((tmp_path / "tables").rglob("*.parquet"))
+
+
+def test_a_disk_that_cannot_be_written_is_a_failure_of_the_task_not_of_spark(tmp_path: Path) -> None:
+    state = write_state(tmp_path, "s.parquet", EVERY_KIND, [ROW])
+    (tmp_path / "tables").write_text("not a directory")
+    failed = run_task(FoldTask(str(tmp_path), plan_of("keyed", [state], [], EVERY_KIND), 0, 1, MEMORY_BYTES))
+    assert isinstance(failed, Failed)
+    assert "could not write" in str(failed.error)
+
+
+def auction() -> tuple[dict[str, Any], tuple[Export, ...]]:
+    options = dict(small("auction"))
+    return options, tuple(exports_of(options))
+
+
+def test_a_tick_writes_one_change_file_for_each_table_that_changed(tmp_path: Path) -> None:
+    options, exports = auction()
+    _, parts = LOAD_GENERATOR.plan_read(options, OffsetFrontier(0), OffsetFrontier(300), exports, ROWS_MAX)
+    relations = {export.table_id: export.relation for export in exports}
+    for part in parts:
+        for table_id, file in shipped(ReadTask(str(tmp_path), 17, part)).run():
+            assert file.path.startswith(f"tables/{table_id}/log/17-{part.index}-")
+            table = pq.read_table(tmp_path / file.path)
+            assert (table.num_rows, file.deletes) == (file.rows, table.column("_op").to_pylist().count(DELETE))
+            assert table.schema == change_schema(relations[table_id])
+            assert file.rows > 0
+
+
+def test_a_chunk_of_a_snapshot_is_a_state_file(tmp_path: Path) -> None:
+    options, exports = auction()
+    for export in exports:
+        chunks = LOAD_GENERATOR.plan_snapshot(options, export, OffsetFrontier(200), 50)
+        entries = [shipped(SnapshotTask(str(tmp_path), 17, chunk)).run() for chunk in chunks]
+        for chunk, entry in zip(chunks, entries, strict=True):
+            assert entry.path.startswith(f"tables/{export.table_id}/state/17-{chunk.index}-")
+            assert pq.read_table(tmp_path / entry.path).schema == state_schema(export.relation)
+
+
+def test_a_definite_error_of_a_source_comes_back_as_a_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(part: ReadPart | SnapshotChunk) -> Iterator[Any]:
+        raise DefiniteError("public.orders", "0/7", 'column "amount" became text')
+        yield pa.nulls(0)
+
+    broken = replace(LOAD_GENERATOR, read=failing, snapshot=failing)
+    monkeypatch.setitem(tasks.SOURCE_TYPES, LOAD_GENERATOR.name, broken)
+    options, exports = auction()
+    part = ReadPart(LOAD_GENERATOR.name, options, 0, 10, exports)
+    chunk = SnapshotChunk(LOAD_GENERATOR.name, options, 10, exports[0], 0, 1)
+    for task in (ReadTask(str(tmp_path), 1, part), SnapshotTask(str(tmp_path), 1, chunk)):
+        failed = pickle.loads(pickle.dumps(run_task(task)))
+        assert isinstance(failed.error, DefiniteError)
+        assert (failed.error.reference, failed.error.position) == ("public.orders", "0/7")
+    assert not list(tmp_path.rglob("*.parquet"))
