@@ -11,7 +11,7 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from headwater.core.clock import unique_name
 from headwater.core.errors import DefiniteError, HeadwaterError, TransientError
 from headwater.formats.arrow import change_schema, state_schema
 from headwater.persist.combine import quote, relation_sql, scan_files
-from headwater.persist.files import write_file
+from headwater.persist.files import DAMAGE_HINT, damage, write_file
 from headwater.persist.layout import change_file, state_file
 from headwater.sources import SOURCE_TYPES
 from headwater.sources.contract import Export, ReadPart, SnapshotChunk
@@ -111,9 +111,8 @@ class FoldTask:
         )
         order = f" ORDER BY {', '.join(map(quote, relation.key_names()))}" if relation.keys else ""
         path = state_file(self.plan.collection_id, self.plan.as_of, self.bucket, unique_name()[:8])
-        return _write_query(
-            data_dir, f"SELECT * FROM {rows}{where}{order}", path, relation, self.memory_bytes
-        )
+        query = f"SELECT * FROM {rows}{where}{order}"
+        return _write_query(data_dir, query, (*self.plan.state, *self.plan.tail), path, self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +131,14 @@ class PackTask:
         listed = ", ".join(map(quote, relation.column_names()))
         path = state_file(self.plan.collection_id, self.plan.as_of, self.index, unique_name()[:8])
         query = f"SELECT {listed} FROM {scan_files(data_dir, self.files)}"
-        return _write_query(data_dir, query, path, relation, self.memory_bytes)
+        return _write_query(data_dir, query, self.files, path, self)
 
 
-def _write_query(data_dir: Path, query: str, path: str, relation: Any, memory_bytes: int) -> FileEntry:
-    schema = state_schema(relation)
+def _write_query(
+    data_dir: Path, query: str, inputs: Sequence[FileEntry], path: str, task: FoldTask | PackTask
+) -> FileEntry:
+    schema = state_schema(task.plan.relation)
+    table_id, memory_bytes = task.plan.collection_id, task.memory_bytes
     with duckdb.connect() as connection:
         connection.execute(f"SET memory_limit = '{memory_bytes}B'; SET threads = 1; SET TimeZone = 'UTC'")
         try:
@@ -144,13 +146,18 @@ def _write_query(data_dir: Path, query: str, path: str, relation: Any, memory_by
             return write_file(data_dir, path, _cast(reader, schema), schema)
         except duckdb.OutOfMemoryException as error:
             raise TransientError(
-                f"a fold of table {path.split('/')[1]} needs more than {memory_bytes} bytes of memory",
+                f"a fold of table {table_id} needs more than {memory_bytes} bytes of memory",
                 hint="Free space in the directory for temporary files.",
             ) from error
-        except duckdb.IOException as error:
+        except (duckdb.Error, pa.ArrowException, TransientError) as error:
+            # Also an error that seems to be the writer's: it reads while it writes.
+            found = damage(data_dir, inputs)
+            if found is not None:
+                raise TransientError(found, DAMAGE_HINT) from error
+            if isinstance(error, TransientError):
+                raise
             raise TransientError(
-                f"could not read a file of table {path.split('/')[1]}: {str(error).splitlines()[0]}",
-                hint="Restore the file from a backup, or drop the table and create it again.",
+                f"could not fold table {table_id}: {(str(error).splitlines() or ['no reason given'])[0]}"
             ) from error
 
 

@@ -105,6 +105,7 @@ WITH_ROWS: dict[type, tuple[Describe, Run]] = {
     ShowVariable: (variables.describe_show, variables.run_show),
     Subscribe: (subscribe.describe, subscribe.run),
     Explain: (explain.describe, explain.run),
+    Declare: (cursors.describe_declare, cursors.run_declare),
     Fetch: (cursors.describe_fetch, cursors.run_fetch),
     Execute: (prepared.describe_execute, prepared.run_execute),
     Insert: (write.describe_insert, write.run_insert),
@@ -115,7 +116,6 @@ WITH_ROWS: dict[type, tuple[Describe, Run]] = {
 
 WITHOUT_ROWS: dict[type, Run] = {
     CopyFrom: copy.run_from,
-    Declare: cursors.run_declare,
     Close: cursors.run_close,
     Prepare: prepared.run_prepare,
     Deallocate: prepared.run_deallocate,

@@ -66,7 +66,7 @@ class Engine:
                 if batch is None:
                     break
                 yield batch
-        except duckdb.Error as error:
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
             raise translate(error) from error
         finally:
             cursor.close()
@@ -132,10 +132,10 @@ def _next(reader: Any, schema: pa.Schema) -> pa.RecordBatch | None:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def translate(error: duckdb.Error) -> UserError:
-    """What a client is told about an error of the engine."""
+def translate(error: Exception) -> UserError:
+    """What a client is told about an error of the engine, which may come by way of Arrow."""
     text = str(error)
-    if isinstance(error, duckdb.IOException):
+    if isinstance(error, duckdb.IOException | OSError):
         return UserError(
             f"could not read a data file: {text.splitlines()[0].removeprefix('IO Error: ')}",
             "58030",

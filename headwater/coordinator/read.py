@@ -13,7 +13,7 @@ to DuckDB as Arrow tables.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -23,7 +23,7 @@ from headwater.catalog.builtin.evaluate import evaluate
 from headwater.catalog.builtin.facts import SystemFacts
 from headwater.catalog.state import CatalogState, Item
 from headwater.coordinator.timestamps import Choice, Hold, Isolation, choose
-from headwater.core.change import ReadPlan
+from headwater.core.change import FileEntry, ReadPlan
 from headwater.core.clock import unique_name
 from headwater.core.errors import UserError
 from headwater.core.limits import COMPACTION_CHECK_S, SMALL_READ_BYTES_MAX
@@ -33,6 +33,7 @@ from headwater.core.time import TIMESTAMP_END
 from headwater.formats.arrow import state_schema
 from headwater.observe import metrics
 from headwater.persist.combine import quote, relation_sql
+from headwater.persist.files import DAMAGE_HINT, damage
 from headwater.sources import SOURCE_TYPES
 from headwater.sql.select import duckdb as duckdb_sql
 from headwater.sql.select import spark as spark_sql
@@ -276,9 +277,19 @@ class Reads:
             async for batch in batches:
                 yield batch
             outcome = "ok"
+        except UserError as error:
+            files = [file for plan in read.plans.values() for file in (*plan.state, *plan.tail)]
+            self.check_damage(files, error)
+            raise
         finally:
             metrics.queried(engine, outcome, self._world.clock.monotonic_s() - begin_s)
             read.close()
+
+    def check_damage(self, files: Iterable[FileEntry], error: UserError) -> None:
+        """After an error: if a file that was read is not as it was written, say that instead."""
+        found = damage(self._world.data_dir, files)
+        if found is not None:
+            raise UserError(found, "58030", hint=DAMAGE_HINT) from error
 
     def duckdb_text(self, read: PreparedRead) -> tuple[str, dict[str, pa.Table]]:
         """The query for DuckDB, and the Arrow tables it names."""

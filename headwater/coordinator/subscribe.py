@@ -231,6 +231,9 @@ class Hub:
         )
         try:
             return await self._world.engine.table(sql, diff_schema(self.query), {})
+        except UserError as error:
+            self._world.reads.check_damage([*files, *plan.state, *plan.tail], error)
+            raise
         finally:
             hold.release()
 

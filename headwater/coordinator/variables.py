@@ -94,7 +94,8 @@ def _style(text: str) -> str:
 
 
 def _encoding(text: str) -> str:
-    if text.lower().replace("-", "") not in ("utf8", "unicode"):
+    # As PostgreSQL reads it: only letters and digits count (asyncpg sends quotes along).
+    if "".join(filter(str.isalnum, text)).lower() not in ("utf8", "unicode"):
         raise ValueError("'UTF8'")
     return "UTF8"
 

@@ -7,7 +7,7 @@ committed ledger row never names a file that a power cut could take away.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from headwater.core.change import INSERT, OP, FileEntry
 from headwater.core.errors import TransientError
 
 _ROW_GROUP_ROWS = 122_880
+
+DAMAGE_HINT = "Restore the file from a backup of the data directory, or drop the table and create it again."
 
 
 def write_file(data_dir: Path, path: str, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> FileEntry:
@@ -57,6 +59,19 @@ def _remove(target: Path) -> None:
     """Best effort: what stays behind is swept."""
     with suppress(OSError):
         target.unlink()
+
+
+def damage(data_dir: Path, files: Iterable[FileEntry]) -> str | None:
+    """What is wrong with the first of these files that is not as it was written; None if all are."""
+    for file in files:
+        target = data_dir / file.path
+        try:
+            size = target.stat().st_size
+        except OSError as error:
+            return f'data file "{target}" cannot be read: {(error.strerror or str(error)).lower()}'
+        if size != file.bytes:
+            return f'data file "{target}" is {size} bytes long, {file.bytes} were written'
+    return None
 
 
 def flush(target: Path) -> None:

@@ -9,7 +9,7 @@ import select
 import signal
 import time
 
-from tests.support.server import HeadwaterServer
+from tests.support.server import HeadwaterServer, eventually
 
 WITHIN_S = 60.0
 
@@ -20,12 +20,28 @@ class Terminal:
     def __init__(self, server: HeadwaterServer, *arguments: str) -> None:
         self.shown = ""
         self._seen = 0
-        command = ["psql", "-X", "-h", "127.0.0.1", "-p", str(server.sql_port), "-U", "materialize", *arguments]
+        command = [
+            "psql",
+            "-X",
+            "-h",
+            "127.0.0.1",
+            "-p",
+            str(server.sql_port),
+            "-U",
+            "materialize",
+            *arguments,
+        ]
         self.pid, self._terminal = pty.fork()
         if self.pid == 0:
             os.environ.update(TERM="dumb", PAGER="cat", PSQL_HISTORY="/dev/null")
             os.execvp(command[0], command)
         self.expect("=> ")
+
+    def begin(self, statement: str, server: HeadwaterServer) -> None:
+        """Type a statement, and wait until the server runs it."""
+        self.type(statement + "\n")
+        running = "SELECT query FROM pg_stat_activity WHERE state = 'active'"
+        eventually(lambda: (statement.rstrip(";"),) in server.query(running))
 
     def type(self, text: str) -> None:
         """Press keys."""
@@ -47,9 +63,10 @@ class Terminal:
                 raise AssertionError(f"{pattern!r} was not shown, but:\n{self.shown[self._seen :]}")
 
     def run(self, statement: str) -> str:
-        """A line and its answer, up to the next prompt."""
+        """A line and its answer, up to the prompt after it."""
         self.type(statement + "\n")
-        return self.expect(r"(=|\*|!|-)> ")
+        self.expect(re.escape(statement) + "\n")
+        return self.expect(r"[=*!-]> ")
 
     def close(self) -> None:
         """End psql whatever it does."""

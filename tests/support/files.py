@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 from headwater.core.clock import SYSTEM_CLOCK
@@ -32,3 +33,27 @@ def check_files(data_dir: Path) -> int:
     finally:
         ledger.close()
     return len(removed)
+
+
+def states_of(data_dir: Path, collection_id: str) -> list[int]:
+    """The timestamps of the states that the ledger has of a table, oldest first."""
+    with sqlite3.connect(f"file:{metadata_path(data_dir)}?mode=ro", uri=True) as ledger:
+        sql = "SELECT as_of FROM ledger_state WHERE collection_id = ? ORDER BY as_of"
+        return [row[0] for row in ledger.execute(sql, (collection_id,))]
+
+
+def rows_about(data_dir: Path, collection_id: str) -> int:
+    """How many rows of the ledger are about this table or source."""
+    tables = ("collection", "change_file", "state", "state_file", "chunk", "error")
+    with sqlite3.connect(f"file:{metadata_path(data_dir)}?mode=ro", uri=True) as ledger:
+        counts = [
+            ledger.execute(
+                f"SELECT count(*) FROM ledger_{table} WHERE collection_id = ?", (collection_id,)
+            ).fetchone()[0]
+            for table in tables
+        ]
+        counts += [
+            ledger.execute(f"SELECT count(*) FROM ledger_{table} WHERE writer_id = ?", (collection_id,)).fetchone()[0]
+            for table in ("writer", "binding")
+        ]
+    return sum(counts)

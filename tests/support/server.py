@@ -34,12 +34,13 @@ def free_port() -> int:
 def eventually(check: Callable[[], T], within_s: float = 30.0, every_s: float = 0.05) -> T:
     """The first true answer of `check`; its last answer or error is shown when time is up."""
     deadline = time.monotonic() + within_s
-    last: Any = None
+    last: object = None
     while True:
         try:
-            last = check()
-            if last:
-                return last
+            answer = check()
+            if answer:
+                return answer
+            last = answer
         except (psycopg.Error, AssertionError, OSError) as error:
             last = error
         if time.monotonic() > deadline:

@@ -48,6 +48,17 @@ class OpenCursor:
         self.result.close()
 
 
+def describe_declare(
+    session: SqlSession, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]
+) -> Prepared:
+    """The parameters of the statement; rows come by FETCH."""
+    statement = parsed.statement
+    if not isinstance(statement, Declare):
+        raise UserError("DECLARE needs a query", "42601")
+    inner = session.describe(ParsedStatement(statement.statement, parsed.text, parsed.offset), parameter_types)
+    return Prepared(parsed, inner.parameters, None)
+
+
 async def run_declare(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
     """Plan and start the statement; rows are taken by FETCH."""
     statement = prepared.parsed.statement
@@ -62,8 +73,8 @@ async def run_declare(session: SqlSession, prepared: Prepared, arguments: tuple[
     if statement.name in session.cursors:
         raise UserError(f'cursor "{statement.name}" already exists', "42P03")
     parsed = ParsedStatement(statement.statement, prepared.parsed.text, prepared.parsed.offset)
-    inner = session.describe(parsed, ())
-    result = await session.run(inner, ())
+    inner = session.describe(parsed, prepared.parameters)
+    result = await session.run(inner, arguments)
     session.cursors[statement.name] = OpenCursor(
         statement.name,
         prepared.parsed.text,

@@ -14,6 +14,7 @@ from headwater.core.errors import UserError
 from headwater.core.relation import Column
 from headwater.core.time import TIMESTAMP_END, to_text
 from headwater.core.types import TEXT, SqlType
+from headwater.sql.select import bind_parameters
 from headwater.sql.select import explain as explain_query
 from headwater.sql.select.plan import Query
 from headwater.sql.statements.explain import Explain
@@ -29,8 +30,11 @@ def describe(
     session: SqlSession, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]
 ) -> Prepared:
     """Parameters and columns."""
-    kind = parsed.statement.kind if isinstance(parsed.statement, Explain) else "plan"
-    return Prepared(parsed, (), (Column(_TITLES[kind], TEXT),))
+    statement = parsed.statement
+    if not isinstance(statement, Explain):
+        raise UserError("EXPLAIN needs a query", "42601")
+    parameters = plan(session, statement.statement, parameter_types).query.parameters
+    return Prepared(parsed, parameters, (Column(_TITLES[statement.kind], TEXT),))
 
 
 async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
@@ -39,7 +43,7 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
     if not isinstance(statement, Explain):
         raise UserError("EXPLAIN needs a query", "42601")
     inner = statement.statement
-    query = plan(session, inner, ()).query
+    query = bind_parameters(plan(session, inner, prepared.parameters).query, arguments)
     if statement.kind == "plan":
         text = explain_query(query)
     else:

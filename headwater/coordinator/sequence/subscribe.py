@@ -25,7 +25,7 @@ from headwater.core.types import BOOL, INT8, SqlType, numeric
 from headwater.formats.arrow import state_schema
 from headwater.observe import metrics
 from headwater.sql.cursor import Name
-from headwater.sql.select import count_rows, plan_query
+from headwater.sql.select import bind_parameters, count_rows, plan_query
 from headwater.sql.select.plan import Query
 from headwater.sql.statements.subscribe import Subscribe
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _TIMESTAMP = numeric(0)
 
 
-def _plan(session: SqlSession, statement: Subscribe) -> Query:
+def _plan(session: SqlSession, statement: Subscribe, parameter_types: tuple[SqlType | None, ...]) -> Query:
     names = session.names()
     if isinstance(statement.target, Name):
         named = names.find_relation(statement.target.parts)
@@ -44,7 +44,8 @@ def _plan(session: SqlSession, statement: Subscribe) -> Query:
             raise UserError(f"'{full}' cannot be subscribed to because it is a {named.kind}")
         query = plan_query(f"SELECT * FROM {statement.target}", names, session.facts())
     else:
-        query = plan_query(statement.target.text, names, session.facts(), (), statement.target.offset)
+        text, offset = statement.target.text, statement.target.offset
+        query = plan_query(text, names, session.facts(), parameter_types, offset)
     if query.uses_mz_now:
         raise not_supported("SUBSCRIBE to a query with mz_now()")
     if statement.output is not None:
@@ -59,8 +60,8 @@ def describe(
     statement = parsed.statement
     if not isinstance(statement, Subscribe):
         raise UserError("SUBSCRIBE needs a relation", "42601")
-    query = _plan(session, statement)
-    return Prepared(parsed, (), _columns(query, statement.progress), query)
+    query = _plan(session, statement, parameter_types)
+    return Prepared(parsed, query.parameters, _columns(query, statement.progress), query)
 
 
 def _columns(query: Query, progress: bool) -> tuple[Column, ...]:
@@ -73,7 +74,7 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
     statement = prepared.parsed.statement
     if not isinstance(statement, Subscribe):
         raise UserError("SUBSCRIBE needs a relation", "42601")
-    query = _plan(session, statement)
+    query = bind_parameters(_plan(session, statement, prepared.parameters), arguments)
     session.enter("subscribe")
     up_to = None
     if statement.up_to is not None:

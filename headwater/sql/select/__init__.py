@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headwater.core.errors import UserError, not_supported
+from headwater.core.errors import UserError
 from headwater.core.names import Names, SessionFacts
 from headwater.core.relation import Column
 from headwater.core.types import SqlType
@@ -171,8 +171,6 @@ def _planning(names: Names, facts: SessionFacts, parameter_types: tuple[SqlType 
 
 
 def _query(planning: Planning, bound: BoundQuery) -> Query:
-    if not bound.columns:
-        raise not_supported("a query without columns")
     query = Query(
         bound.node,
         bound.columns,

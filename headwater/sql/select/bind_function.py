@@ -260,8 +260,6 @@ def _set_value(
     node = table_call(clause, name, arguments, call.at)
     if node is None or len(node.columns) != 1:
         raise not_supported(f"{name} in a SELECT list", position=position)
-    if clause.collected.sets:
-        raise not_supported("several set-returning functions in one SELECT list", position=position)
     clause.collected.sets.append(node)
     return reference(node.columns[0])
 

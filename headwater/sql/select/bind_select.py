@@ -34,6 +34,7 @@ from headwater.sql.select.plan import (
 )
 from headwater.sql.select.planning import BoundQuery, Planning, Targets
 from headwater.sql.select.scope import Scope, find_item, missing_item
+from headwater.sql.select.side_by_side import side_by_side
 from headwater.sql.select.syntax import FieldOf, OrderItem, SelectBody, SelectItem, Star, WindowSpec
 from headwater.sql.select.walk import column_ids, rebuild_window
 
@@ -165,13 +166,15 @@ def _nodes(select: _Select, outputs: Outputs) -> list[tuple[OutputColumn, Expres
 
 
 def _add_sets(select: _Select) -> None:
-    """Every row meets each row of the set-returning function."""
-    for function in select.clause.collected.sets:
-        if select.node == ONE_ROW:
-            select.node = function
-        else:
-            select.node = Join("cross", select.node, function, None, lateral=True)
+    """Every row meets each row of the set-returning functions, which go side by side."""
+    functions = select.clause.collected.sets
     select.clause.collected.sets = []
+    if not functions:
+        return
+    function = functions[0] if len(functions) == 1 else side_by_side(functions)
+    select.node = (
+        function if select.node == ONE_ROW else Join("cross", select.node, function, None, lateral=True)
+    )
 
 
 def _grouped(

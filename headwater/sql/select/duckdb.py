@@ -50,7 +50,11 @@ from headwater.sql.select.recursion import deep
 
 @deep
 def generate(query: Query, relations: Mapping[str, str], mz_now: int | None = None) -> str:
-    """One SELECT for a query; `relations` gives the table expression behind each relation's id."""
+    """One SELECT for a query; `relations` gives the table expression behind each relation's id.
+
+    A query without columns (`SELECT FROM t`) still has rows: then the text has one column that
+    means nothing.
+    """
     return _Generator(query, relations, mz_now).whole()
 
 

@@ -47,13 +47,16 @@ from headwater.sql.select.plan import (
 from headwater.sql.select.spark_aggregates import Prepared, aggregate, window
 from headwater.sql.select.spark_errors import translate_error
 from headwater.sql.select.spark_expressions import (
+    Lifted,
     Writer,
     apply,
     column_name,
     constant_count,
+    direction,
     expression,
     predicate,
     sort_text,
+    with_lifted,
 )
 from headwater.sql.select.spark_literals import identifier, string_literal
 from headwater.sql.select.walk import output_columns
@@ -114,10 +117,13 @@ class _Nodes:
             case TableFunction():
                 return self._table_function(node)
             case Project(below, columns):
-                texts = [f"{self.text(part)} AS {column_name(column.id)}" for column, part in columns]
-                return f"SELECT {', '.join(texts) or '1'} FROM ({self.node(below)})"
+                with self.writer.lifting() as lifted:
+                    texts = [f"{self.text(part)} AS {column_name(column.id)}" for column, part in columns]
+                return f"SELECT {', '.join(texts) or '1'} FROM ({self._below(below, lifted)})"
             case Filter(below, condition):
-                return f"SELECT * FROM ({self.node(below)}) WHERE {predicate(condition, self.writer)}"
+                with self.writer.lifting() as lifted:
+                    where = predicate(condition, self.writer)
+                return f"{self._passing(below, lifted)} WHERE {where}"
             case Join():
                 return self._join(node)
             case Aggregate():
@@ -129,8 +135,9 @@ class _Nodes:
             case SetOperation():
                 return self._set_operation(node)
             case Sort(below, keys):
-                order = ", ".join(sort_text(key, self.writer) for key in keys)
-                return f"SELECT * FROM ({self.node(below)}) ORDER BY {order}"
+                with self.writer.lifting() as lifted:
+                    order = ", ".join(sort_text(key, self.writer) for key in keys)
+                return f"{self._passing(below, lifted)} ORDER BY {order}"
             case Limit():
                 return self._limit(node)
             case _:
@@ -138,6 +145,15 @@ class _Nodes:
 
     def text(self, plan: Expression) -> str:
         return expression(plan, self.writer)
+
+    def _below(self, node: Node, lifted: list[Lifted]) -> str:
+        """A node with what the expressions over it need computed."""
+        return with_lifted(self.node(node), lifted)
+
+    def _passing(self, node: Node, lifted: list[Lifted]) -> str:
+        """A SELECT of the node's own columns from such."""
+        names = ", ".join(column_name(column.id) for column in output_columns(node)) if lifted else "*"
+        return f"SELECT {names or '1'} FROM ({self._below(node, lifted)})"
 
     def _scan(self, node: Scan) -> str:
         columns = ", ".join(f"{identifier(c.name)} AS {column_name(c.id)}" for c in node.columns)
@@ -149,7 +165,13 @@ class _Nodes:
             one = "SELECT 1" if len(node.rows) == 1 else f"SELECT explode(sequence(1, {len(node.rows)}))"
             return one if node.rows else "SELECT 1 WHERE FALSE"
         if len(node.rows) == 1:
-            return f"SELECT {self._row(node.rows[0], names)}"
+            with self.writer.lifting() as lifted:
+                row = self._row(node.rows[0], names)
+            return f"SELECT {row}{_source(lifted)}"
+        with self.writer.staying():
+            return self._several_values(node, names)
+
+    def _several_values(self, node: Values, names: list[str]) -> str:
         if any(_has_subquery(part) for row in node.rows for part in row):
             return " UNION ALL ".join(f"SELECT {self._row(row, names)}" for row in node.rows)
         rows = [", ".join(self.text(part) for part in row) for row in node.rows]
@@ -190,8 +212,9 @@ class _Nodes:
 
     def _table_function(self, node: TableFunction) -> str:
         place, element = self.writer.fresh(), self.writer.fresh()
-        exploded = f"SELECT posexplode({self._elements(node)}) AS ({place}, {element})"
-        return f"SELECT {self._unpacked(node, place, element)} FROM ({exploded})"
+        with self.writer.lifting() as lifted:
+            exploded = f"SELECT posexplode({self._elements(node)}) AS ({place}, {element})"
+        return f"SELECT {self._unpacked(node, place, element)} FROM ({exploded}{_source(lifted)})"
 
     def _join(self, node: Join) -> str:
         always = node.condition is None or _true(node.condition)
@@ -209,7 +232,10 @@ class _Nodes:
     def _condition(self, node: Join) -> str:
         if node.condition is None:
             raise InvariantViolation("a join without a condition")
-        return predicate(node.condition, self.writer) if node.kind == "inner" else self.text(node.condition)
+        with self.writer.staying():
+            return (
+                predicate(node.condition, self.writer) if node.kind == "inner" else self.text(node.condition)
+            )
 
     def _lateral_view(self, node: Join, function: TableFunction) -> str:
         """A table function of the left side's columns needs no join."""
@@ -217,12 +243,14 @@ class _Nodes:
         outer = "OUTER " if node.kind == "left" else ""
         kept = [column_name(column.id) for column in output_columns(node.left)]
         columns = ", ".join([*kept, self._unpacked(function, place, element)])
+        with self.writer.lifting() as lifted:
+            elements = self._elements(function)
         text = (
-            f"SELECT {columns} FROM ({self.node(node.left)})"
-            f" LATERAL VIEW {outer}posexplode({self._elements(function)}) {view} AS {place}, {element}"
+            f"SELECT {columns} FROM ({self._below(node.left, lifted)})"
+            f" LATERAL VIEW {outer}posexplode({elements}) {view} AS {place}, {element}"
         )
         if node.kind == "inner" and node.condition is not None and not _true(node.condition):
-            return f"SELECT * FROM ({text}) WHERE {predicate(node.condition, self.writer)}"
+            return f"SELECT * FROM ({text}) WHERE {self._condition(node)}"
         return text
 
     # Groups
@@ -231,49 +259,58 @@ class _Nodes:
         prepared = Prepared(self.writer)
         texts: list[str] = []
         keys: list[str] = []
-        for column, part in node.groups:
-            name = prepared.name(part) if isinstance(part, ColumnRef) else prepared.add(self.text(part))
-            key = prepared.key(functions.equality_key(SPARK, name, column.type))
-            value = name if key == name else f"first({name})"
-            texts.append(f"{value} AS {column_name(column.id)}")
-            keys.append(key)
-        for column, call in node.aggregates:
-            texts.append(f"{aggregate(call, prepared)} AS {column_name(column.id)}")
+        with self.writer.lifting() as lifted:
+            for column, part in node.groups:
+                name = prepared.name(part) if isinstance(part, ColumnRef) else prepared.add(self.text(part))
+                key = prepared.key(functions.equality_key(SPARK, name, column.type))
+                value = name if key == name else f"first({name})"
+                texts.append(f"{value} AS {column_name(column.id)}")
+                keys.append(key)
+            for column, call in node.aggregates:
+                texts.append(f"{aggregate(call, prepared)} AS {column_name(column.id)}")
         grouped = f" GROUP BY {', '.join(keys)}" if keys else ""
-        below = prepared.select(self.node(node.input))
+        below = prepared.select(self._below(node.input, lifted))
         return f"SELECT {', '.join(texts) or 'count(*)'} FROM ({below}){grouped}"
 
     def _window(self, node: Window) -> str:
         prepared = Prepared(self.writer)
         texts = [column_name(column.id) for column in output_columns(node.input)]
-        texts += [f"{window(call, prepared)} AS {column_name(column.id)}" for column, call in node.calls]
-        return f"SELECT {', '.join(texts)} FROM ({prepared.select(self.node(node.input))})"
+        with self.writer.lifting() as lifted:
+            texts += [f"{window(call, prepared)} AS {column_name(column.id)}" for column, call in node.calls]
+        return f"SELECT {', '.join(texts)} FROM ({prepared.select(self._below(node.input, lifted))})"
 
     def _distinct(self, node: Distinct) -> str:
         columns = output_columns(node.input)
-        names = [column_name(column.id) for column in columns]
         if node.on:
-            return self._distinct_on(node, names)
-        keys = [functions.equality_key(SPARK, name, c.type) for name, c in zip(names, columns, strict=True)]
+            return self._distinct_on(node, [column_name(column.id) for column in columns])
+        return self._once(self.node(node.input), columns)
+
+    def _once(self, text: str, columns: tuple[OutputColumn, ...]) -> str:
+        """Each row of a SELECT once; of rows that are equal but not the same, one."""
+        names = [column_name(column.id) for column in columns]
+        keys = _equality_keys(columns)
         if keys == names:
-            return f"SELECT DISTINCT * FROM ({self.node(node.input)})"
+            return f"SELECT DISTINCT * FROM ({text})"
         prepared = Prepared(self.writer)
         grouped = ", ".join(prepared.key(key) for key in keys)
         values = ", ".join(
             name if key == name else f"first({name}) AS {name}" for key, name in zip(keys, names, strict=True)
         )
-        return f"SELECT {values} FROM ({prepared.select(self.node(node.input))}) GROUP BY {grouped}"
+        return f"SELECT {values} FROM ({prepared.select(text)}) GROUP BY {grouped}"
 
     def _distinct_on(self, node: Distinct, names: list[str]) -> str:
         prepared = Prepared(self.writer)
-        partition = ", ".join(
-            prepared.key(functions.equality_key(SPARK, prepared.name(part), part.type)) for part in node.on
-        )
-        order = ", ".join(sort_text(key, self.writer) for key in node.order_by) or "TRUE"
+        with self.writer.lifting() as lifted:
+            partition = ", ".join(
+                prepared.key(functions.equality_key(SPARK, prepared.name(part), part.type))
+                for part in node.on
+            )
+            keys = [f"{prepared.sort_key(key)} {direction(key)}" for key in node.order_by]
+        order = ", ".join(keys) or "TRUE"
         place = self.writer.fresh()
         numbered = (
             f"SELECT *, row_number() OVER (PARTITION BY {partition} ORDER BY {order}) AS {place}"
-            f" FROM ({prepared.select(self.node(node.input))})"
+            f" FROM ({prepared.select(self._below(node.input, lifted))})"
         )
         return f"SELECT {', '.join(names)} FROM ({numbered}) WHERE {place} = 1"
 
@@ -284,9 +321,10 @@ class _Nodes:
             return f"SELECT {columns or '1'} FROM ({self.node(input_)})"
 
         left, right = side(node.left, node.left_columns), side(node.right, node.right_columns)
-        names = [column_name(column.id) for column in node.columns]
-        keys = [functions.equality_key(SPARK, n, c.type) for n, c in zip(names, node.columns, strict=True)]
-        if keys != names and not (node.kind == "union" and node.all):
+        same = _equality_keys(node.columns) == [column_name(column.id) for column in node.columns]
+        if node.kind == "union" and not node.all and not same:
+            return self._once(f"SELECT * FROM ({left}) UNION ALL SELECT * FROM ({right})", node.columns)
+        if node.kind != "union" and not same:
             raise not_supported(f"{node.kind.upper()} over these types on Spark")
         word = f"{node.kind.upper()}{' ALL' if node.all else ''}"
         return f"SELECT * FROM ({left}) {word} SELECT * FROM ({right})"
@@ -303,6 +341,15 @@ class _Nodes:
         if skipped:
             text += f" OFFSET {min(skipped, _LIMIT_MAX)}"
         return text
+
+
+def _source(lifted: list[Lifted]) -> str:
+    """The FROM of a SELECT that has no input of its own."""
+    return f" FROM ({with_lifted('SELECT 1', lifted)})" if lifted else ""
+
+
+def _equality_keys(columns: tuple[OutputColumn, ...]) -> list[str]:
+    return [functions.equality_key(SPARK, column_name(column.id), column.type) for column in columns]
 
 
 def _nullable(column: OutputColumn) -> str:

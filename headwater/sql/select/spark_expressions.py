@@ -14,7 +14,8 @@ Not here: nodes (spark.py), aggregates and windows (spark_aggregates.py).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
@@ -24,6 +25,7 @@ from headwater.core.types import TEXT, SqlType
 from headwater.sql.select import functions
 from headwater.sql.select.functions.entry import Form, Function
 from headwater.sql.select.functions.forms import SPARK, spark_type
+from headwater.sql.select.kernels.errors import marked_text
 from headwater.sql.select.plan import (
     ArrayOf,
     Call,
@@ -46,8 +48,29 @@ from headwater.sql.select.plan import (
     TableFunction,
 )
 from headwater.sql.select.spark_literals import constant, null_literal, string_literal
+from headwater.sql.select.walk import free_column_ids
 
+MANY_ROWS: Final = "more than one row returned by a subquery used as an expression"
 _PLACE: Final = re.compile(r"\{(\d+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Lifted:
+    """A column to be added below an expression: its text, or a query of one row that has it."""
+
+    name: str
+    text: str
+    query: bool = False
+
+
+def with_lifted(below: str, lifted: list[Lifted]) -> str:
+    """A SELECT with the lifted columns added."""
+    for column in lifted:
+        if column.query:
+            below = f"SELECT * FROM ({below}) CROSS JOIN ({column.text})"
+        else:
+            below = f"SELECT *, {column.text} AS {column.name} FROM ({below})"
+    return below
 
 
 @dataclass(slots=True)
@@ -55,15 +78,36 @@ class Writer:
     """What every part of one generation shares.
 
     `query` writes a node as the text of a SELECT whose columns are exactly the node's.
+    `lifted` are columns that must be added below the expression being written, because Spark
+    allows no query inside a lambda; None where nothing can be added.
     """
 
     query: Callable[[Node], str]
     mz_now: int | None
+    lifted: list[Lifted] | None = None
     _numbers: count[int] = field(default_factory=count)
 
     def fresh(self) -> str:
         """A name for a column or relation that only this text knows."""
         return f"t{next(self._numbers)}"
+
+    @contextmanager
+    def lifting(self) -> Iterator[list[Lifted]]:
+        """Collects what the expressions written meanwhile need computed in a SELECT below them."""
+        before, self.lifted = self.lifted, []
+        try:
+            yield self.lifted
+        finally:
+            self.lifted = before
+
+    @contextmanager
+    def staying(self) -> Iterator[None]:
+        """Nothing can be computed below the expressions written meanwhile."""
+        before, self.lifted = self.lifted, None
+        try:
+            yield
+        finally:
+            self.lifted = before
 
 
 def column_name(id_: ColumnId) -> str:
@@ -156,7 +200,8 @@ def _call(plan: Call, writer: Writer) -> str:
             raise not_supported("mz_now() in this place")
         return constant(str(writer.mz_now), SqlType("mz_timestamp"))
     texts = tuple(expression(argument, writer) for argument in plan.arguments)
-    text = apply(plan.function, texts, tuple(argument.type for argument in plan.arguments))
+    types = tuple(argument.type for argument in plan.arguments)
+    text = _filled(spark_form(plan.function), texts, types, writer)
     if plan.function.null_guard and texts:
         missing = " OR ".join(f"{argument} IS NULL" for argument in texts)
         return f"(CASE WHEN {missing} THEN {null_literal(plan.type)} ELSE {text} END)"
@@ -168,6 +213,19 @@ def apply(function: Function, texts: tuple[str, ...], types: tuple[SqlType, ...]
     return fill(spark_form(function), texts, types)
 
 
+def _filled(form: Form, texts: tuple[str, ...], types: tuple[SqlType, ...], writer: Writer) -> str:
+    """A form with its arguments, those with a query computed below if it has a lambda."""
+    text = fill(form, texts, types)
+    if writer.lifted is None or "->" not in text or not any("SELECT" in part for part in texts):
+        return text
+    named = list(texts)
+    for index, part in enumerate(texts):
+        if "SELECT" in part:
+            named[index] = writer.fresh()
+            writer.lifted.append(Lifted(named[index], part))
+    return fill(form, tuple(named), types)
+
+
 def _cast(plan: Cast, writer: Writer) -> str:
     source = TEXT if plan.input.type.kind == "unknown" else plan.input.type
     find = functions.assignment_cast if plan.implicit else functions.find_cast
@@ -176,7 +234,7 @@ def _cast(plan: Cast, writer: Writer) -> str:
         raise UserError(f"cannot cast type {source} to {plan.type}", "42846")
     if entry.spark is None:
         raise not_supported(f"the cast from {source} to {plan.type} on Spark")
-    return fill(entry.spark, (expression(plan.input, writer),), (source, plan.type))
+    return _filled(entry.spark, (expression(plan.input, writer),), (source, plan.type), writer)
 
 
 def _case(plan: Case, writer: Writer) -> str:
@@ -210,7 +268,7 @@ def _in_list(operand: Expression, items: tuple[Expression, ...], writer: Writer)
 def _subquery(plan: Subquery, writer: Writer) -> str:
     match plan.kind:
         case "scalar":
-            return f"(SELECT {_output(plan)} FROM ({writer.query(plan.root)}))"
+            return _scalar_subquery(plan, writer)
         case "exists":
             return f"EXISTS ({writer.query(plan.root)})"
         case "array":
@@ -225,6 +283,22 @@ def _subquery(plan: Subquery, writer: Writer) -> str:
             found = _exists_where(plan, "(NOT {0})", writer)
             unknown = _exists_where(plan, "({0} IS NULL)", writer)
             return f"(CASE WHEN {found} THEN FALSE WHEN {unknown} THEN CAST(NULL AS BOOLEAN) ELSE TRUE END)"
+
+
+def _scalar_subquery(plan: Subquery, writer: Writer) -> str:
+    """The value of the one row, NULL without any.
+
+    Spark cannot run a query that calls Python from within the arguments of a Python function; such
+    a query, if it stands for itself, is joined below instead.
+    """
+    query, output = writer.query(plan.root), _output(plan)
+    if writer.lifted is None or "hw_" not in query or free_column_ids(plan):
+        return f"(SELECT {output} FROM ({query}))"
+    name = writer.fresh()
+    many = string_literal(marked_text(UserError(MANY_ROWS, "21000")))
+    value = f"CASE WHEN count(*) > 1 THEN raise_error({many}) ELSE first({output}) END"
+    writer.lifted.append(Lifted(name, f"SELECT {value} AS {name} FROM ({query})", query=True))
+    return name
 
 
 def _output(plan: Subquery) -> str:

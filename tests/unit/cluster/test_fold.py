@@ -1,7 +1,7 @@
 """The fold's policy: when a tail is long enough to be worth a fold.
 
-Method: sizes at, just below and just above every bound.  Importing the policy must not need a running Spark; the
-work of a fold is tested in test_tasks.py and in persist/test_combine.py.
+Method: sizes at, just below and just above every bound.  The work of a fold is tested in test_tasks.py
+and in persist/test_combine.py.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ STATE_ROWS = 10_000
 ENOUGH = int(STATE_ROWS * FOLD_TAIL_STATE_RATIO_MIN)
 
 
-def tail(files: int = 1, size: int = 1, rows: int = ENOUGH, state_rows: int = STATE_ROWS, id_: str = "u1") -> TailSize:
+def tail(
+    files: int = 1, size: int = 1, rows: int = ENOUGH, state_rows: int = STATE_ROWS, id_: str = "u1"
+) -> TailSize:
     return TailSize(id_, files, size, rows, last_ts=2, state_as_of=1, state_rows=state_rows)
 
 

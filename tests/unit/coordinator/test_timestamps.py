@@ -26,15 +26,42 @@ CASES: list[tuple[str, int, list[int], list[int], list[int], Isolation, int, boo
     ("exactly what was shown is there at once", 104, [90], [105], [], STRICT, 104, False),
     ("serializable does not look at what was shown", 107, [90], [105, 110], [], LOOSE, 104, False),
     ("history that is gone is not read", 50, [120], [105], [], LOOSE, 120, True),
-    ("history that is gone is not read, nor what is older than shown", 130, [120], [105], [], STRICT, 130, True),
+    (
+        "history that is gone is not read, nor what is older than shown",
+        130,
+        [120],
+        [105],
+        [],
+        STRICT,
+        130,
+        True,
+    ),
     ("without inputs it is what was shown", 77, [], [], [], STRICT, 77, False),
     ("without inputs it is what was shown, serializable or not", 77, [], [], [], LOOSE, 77, False),
     ("a plain table never waits", 77, [70], [END], [], STRICT, 77, False),
-    ("a plain table that is younger than what was shown is read at its birth", 77, [90], [], [], STRICT, 90, False),
+    (
+        "a plain table that is younger than what was shown is read at its birth",
+        77,
+        [90],
+        [],
+        [],
+        STRICT,
+        90,
+        False,
+    ),
     ("an ended source is read where it ended", 77, [10], [END], [95], STRICT, 95, False),
     ("an ended source is read where it ended, by all", 77, [10], [END], [95], LOOSE, 95, False),
     ("of two ended sources the later end counts", 77, [10, 10], [END, END], [95, 93], STRICT, 95, False),
-    ("an ended source beside a running one follows that one", 77, [10, 10], [END, 90], [95], STRICT, 89, False),
+    (
+        "an ended source beside a running one follows that one",
+        77,
+        [10, 10],
+        [END, 90],
+        [95],
+        STRICT,
+        89,
+        False,
+    ),
     ("an end before what was shown is no way back", 99, [10], [END], [95], STRICT, 99, False),
 ]
 
@@ -188,7 +215,9 @@ class HoldsAndOracle(RuleBasedStateMachine):
         for id_ in IDS:
             assert self.holds.held(id_) == any(id_ in ids for _, ids in self.live)
             for as_of in (1, 50, 101):
-                older = [hold for hold, ids in self.live if id_ in ids and hold.states.get(id_, as_of) < as_of]
+                older = [
+                    hold for hold, ids in self.live if id_ in ids and hold.states.get(id_, as_of) < as_of
+                ]
                 assert self.holds.uses_before(id_, as_of) == bool(older)
 
 

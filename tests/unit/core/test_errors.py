@@ -23,7 +23,9 @@ from headwater.core.errors import (
 
 ERRORS: list[tuple[HeadwaterError, dict[str, object]]] = [
     (
-        UserError('table "t" does not exist', "42P01", "There are two.", "Did you mean u?", 12, "COPY t, line 3"),
+        UserError(
+            'table "t" does not exist', "42P01", "There are two.", "Did you mean u?", 12, "COPY t, line 3"
+        ),
         {
             "message": 'table "t" does not exist',
             "sqlstate": "42P01",

@@ -114,7 +114,11 @@ def test_every_spelling_of_a_name_means_its_type(kind: str) -> None:
 
 
 def test_char_in_quotes_is_another_type_than_char() -> None:
-    assert (kind_of_name("char"), kind_of_name('"char"'), kind_of_name("bpchar")) == ("char", '"char"', "char")
+    assert (kind_of_name("char"), kind_of_name('"char"'), kind_of_name("bpchar")) == (
+        "char",
+        '"char"',
+        "char",
+    )
     assert kind_of_name("no such type") is None
 
 
@@ -148,7 +152,12 @@ KNOWN = [
 def test_clients_are_told_what_postgresql_would_tell(
     type_: SqlType, oid: int, size: int, modifier: int, text: str
 ) -> None:
-    assert (oid_of(type_), size_of(type_), modifier_of(type_), format_type(type_)) == (oid, size, modifier, text)
+    assert (oid_of(type_), size_of(type_), modifier_of(type_), format_type(type_)) == (
+        oid,
+        size,
+        modifier,
+        text,
+    )
     assert str(type_) == text
 
 
@@ -160,7 +169,11 @@ def test_a_numeric_is_stored_exactly_when_it_has_a_scale_and_as_text_otherwise()
 
 
 def test_unsigned_integers_are_stored_where_all_of_them_fit() -> None:
-    assert [stored(SqlType(kind)) for kind in ("uint2", "uint4", "uint8")] == ["int32", "int64", "decimal(20,0)"]
+    assert [stored(SqlType(kind)) for kind in ("uint2", "uint4", "uint8")] == [
+        "int32",
+        "int64",
+        "decimal(20,0)",
+    ]
 
 
 @given(any_type)

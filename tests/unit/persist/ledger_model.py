@@ -87,9 +87,7 @@ class Model:
     writers: dict[str, ModelWriter] = field(default_factory=dict)
     collections: dict[str, ModelCollection] = field(default_factory=dict)
 
-    def append(
-        self, writer_id: str, ts: int, frontier: object, files: dict[str, list[FileEntry]]
-    ) -> None:
+    def append(self, writer_id: str, ts: int, frontier: object, files: dict[str, list[FileEntry]]) -> None:
         writer = self.writers[writer_id]
         writer.ts, writer.frontier = ts, frontier
         if writer_id != TABLES:

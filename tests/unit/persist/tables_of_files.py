@@ -6,6 +6,7 @@ Used by tests that compare what DuckDB makes of files with a model of plain Pyth
 from __future__ import annotations
 
 import math
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -23,6 +24,12 @@ from headwater.persist.files import write_file
 Row = tuple[Any, ...]
 Change = tuple[str, int, int, Row]
 """(operation, position, sequence, row)"""
+
+
+def new_directory() -> Path:
+    """For state machines, which write much: in memory where the machine has a place for that."""
+    memory = Path("/dev/shm")
+    return Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else None))
 
 
 def write_changes(data_dir: Path, path: str, relation: Relation, changes: Sequence[Change]) -> FileEntry:

@@ -9,7 +9,6 @@ A model of plain Python values says what the rows are.  The columns have the wor
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
@@ -42,6 +41,7 @@ from tests.unit.persist.tables_of_files import (
     Row,
     bag,
     comparable,
+    new_directory,
     write_changes,
     write_state,
 )
@@ -82,7 +82,7 @@ class TableAgainstModel(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.directory = Path(tempfile.mkdtemp())
+        self.directory = new_directory()
         self.reader = Reader(self.directory)
         self.ts = 1
         self.position = 0

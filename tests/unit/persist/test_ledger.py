@@ -10,7 +10,6 @@ the model does, for every timestamp that is readable.
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from headwater.core.change import Discipline, FileEntry
 from headwater.core.errors import InvariantViolation, TransientError
@@ -27,6 +26,7 @@ from headwater.core.types import INT4, TEXT
 from headwater.observe.failpoints import armed
 from headwater.persist.ledger import TABLES, Ledger, LedgerConflict, TailSize, WriterState
 from tests.unit.persist.ledger_model import Model, ModelCollection, ModelWriter
+from tests.unit.persist.tables_of_files import new_directory
 
 RELATION = Relation((Column("k", INT4, False), Column("v", TEXT)), ((0,),))
 WRITERS = ("u1", TABLES)
@@ -41,7 +41,7 @@ crashes = st.sampled_from([False, False, False, True])
 class LedgerAgainstModel(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.directory = Path(tempfile.mkdtemp())
+        self.directory = new_directory()
         self.ledgers = [Ledger(self.directory / "metadata.sqlite") for _ in range(2)]
         self.model = Model()
         self.beliefs: dict[tuple[int, str], WriterState] = {}
@@ -68,6 +68,14 @@ class LedgerAgainstModel(RuleBasedStateMachine):
 
     # Writers
 
+    @initialize(discipline=st.sampled_from(["appended", "keyed"]), hydrated=st.booleans())
+    def begin(self, discipline: Discipline, hydrated: bool) -> None:
+        """Most runs have something to forget."""
+        self.open_writer(0, "u1", crashing=False)
+        self.ledgers[1].join([("t1", discipline, RELATION, "batch")], "u1", 0, [0], hydrated)
+        states: dict[int, list[FileEntry]] = {0: []} if hydrated else {}
+        self.model.collections["t1"] = ModelCollection("u1", discipline, 0, 0, [0], hydrated, states=states)
+
     @rule(at=handles, writer_id=writers, crashing=crashes)
     def open_writer(self, at: int, writer_id: str, crashing: bool) -> None:
         done, opened = self.attempt(crashing, lambda: self.ledgers[at].open_writer(writer_id, [0]))
@@ -79,12 +87,16 @@ class LedgerAgainstModel(RuleBasedStateMachine):
 
     @precondition(lambda self: self.beliefs)
     @rule(
-        data=st.data(), wait=st.integers(1, 2), counts=st.dictionaries(names, st.integers(0, 2)), crashing=crashes
+        data=st.data(),
+        wait=st.integers(1, 2),
+        counts=st.dictionaries(names, st.integers(0, 2)),
+        crashing=crashes,
     )
     def append(self, data: st.DataObject, wait: int, counts: dict[str, int], crashing: bool) -> None:
         at, writer_id = data.draw(st.sampled_from(sorted(self.beliefs)))
         believed = self.beliefs[at, writer_id]
         ts = believed.ts + wait
+        counts = {"t1": 1, **counts}
         files = {id_: [self.file(ts, rows=n) for n in range(count)] for id_, count in counts.items()}
         writer = self.model.writers.get(writer_id)
 
@@ -112,7 +124,9 @@ class LedgerAgainstModel(RuleBasedStateMachine):
     # Collections
 
     @precondition(lambda self: self.model.writers)
-    @rule(at=handles, ids=st.sets(names, min_size=1), data=st.data(), hydrated=st.booleans(), crashing=crashes)
+    @rule(
+        at=handles, ids=st.sets(names, min_size=1), data=st.data(), hydrated=st.booleans(), crashing=crashes
+    )
     def join(self, at: int, ids: set[str], data: st.DataObject, hydrated: bool, crashing: bool) -> None:
         writer_id = data.draw(st.sampled_from(sorted(self.model.writers)))
         discipline: Discipline = data.draw(st.sampled_from(["appended", "keyed", "counted"]))
@@ -151,7 +165,9 @@ class LedgerAgainstModel(RuleBasedStateMachine):
         kept: list[FileEntry] = []
         if collection is not None and newest is not None and collection.discipline == "appended":
             present = [*collection.states[newest], *(f for f in collection.changes if f.ts > newest)]
-            chosen = data.draw(st.sets(st.sampled_from(sorted(f.path for f in present)))) if present else set()
+            chosen = (
+                data.draw(st.sets(st.sampled_from(sorted(f.path for f in present)))) if present else set()
+            )
             kept = [FileEntry(f.path, f.rows, f.bytes) for f in present if f.path in chosen]
         files = [*kept, FileEntry(self.file().path, 2, 5)]
 
@@ -175,8 +191,10 @@ class LedgerAgainstModel(RuleBasedStateMachine):
 
     # Forgetting
 
-    @rule(at=handles, id_=names, since=st.integers(0, 12), crashing=crashes)
-    def forget(self, at: int, id_: str, since: int, crashing: bool) -> None:
+    @rule(at=handles, id_=names, ahead=st.integers(-1, 1), data=st.data(), crashing=crashes)
+    def forget(self, at: int, id_: str, ahead: int, data: st.DataObject, crashing: bool) -> None:
+        states = self.model.collections[id_].states if id_ in self.model.collections else {}
+        since = ahead + data.draw(st.sampled_from(sorted(states) or [0]))
         before = self.ledgers[1 - at].named_paths(id_)
         done, gone = self.attempt(crashing, lambda: self.ledgers[at].forget(id_, since))
         if not done:
@@ -203,14 +221,16 @@ class LedgerAgainstModel(RuleBasedStateMachine):
             kept = max((ts for ts, _ in writer.bindings if ts <= since), default=0)
             writer.bindings = [binding for binding in writer.bindings if binding[0] >= kept]
 
-    @rule(at=handles, id_=names, crashing=crashes)
+    @rule(at=handles, id_=st.sampled_from(("t2", "t2", "t3", "t3", "t1")), crashing=crashes)
     def drop(self, at: int, id_: str, crashing: bool) -> None:
         done, _ = self.attempt(crashing, lambda: self.ledgers[at].drop(id_))
         if done:
             self.model.collections.pop(id_, None)
 
-    @rule(at=handles, crashing=crashes)
-    def drop_writer(self, at: int, crashing: bool) -> None:
+    @rule(at=handles, crashing=crashes, certain=st.integers(0, 3))
+    def drop_writer(self, at: int, crashing: bool, certain: int) -> None:
+        if certain:
+            return
         done, _ = self.attempt(crashing, lambda: self.ledgers[at].drop_writer("u1"))
         if done:
             self.model.writers.pop("u1", None)
@@ -246,7 +266,9 @@ class LedgerAgainstModel(RuleBasedStateMachine):
             for ts in range(self.now() + 2):
                 newest = [binding for binding in expected if binding[0] <= ts][-1:]
                 assert self.ledgers[1].binding_at(id_, ts) == (newest[0] if newest else None)
-                assert self.ledgers[0].bindings(id_, ts, ts + 2) == [b for b in expected if ts < b[0] <= ts + 2]
+                assert self.ledgers[0].bindings(id_, ts, ts + 2) == [
+                    b for b in expected if ts < b[0] <= ts + 2
+                ]
 
     @invariant()
     def collections_are_what_they_should_be(self) -> None:
@@ -261,7 +283,11 @@ class LedgerAgainstModel(RuleBasedStateMachine):
                     expected.joined_frontier,
                     expected.hydrated,
                 )
-                assert (seen.discipline, seen.relation, seen.batch) == (expected.discipline, RELATION, "batch")
+                assert (seen.discipline, seen.relation, seen.batch) == (
+                    expected.discipline,
+                    RELATION,
+                    "batch",
+                )
                 assert ledger.chunks(id_) == expected.chunks
                 assert ledger.errors(id_) == [(ts, *error) for ts, error in sorted(expected.errors.items())]
                 assert ledger.collection(id_) == seen
@@ -304,7 +330,7 @@ class LedgerAgainstModel(RuleBasedStateMachine):
 
 
 TestLedgerAgainstModel = LedgerAgainstModel.TestCase
-TestLedgerAgainstModel.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestLedgerAgainstModel.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 
 
 @pytest.fixture
@@ -407,7 +433,7 @@ def test_a_full_disk_is_an_error_that_says_so_and_changes_nothing(ledger: Ledger
     pages = ledger._db.execute("PRAGMA page_count").fetchone()[0]
     ledger._db.execute(f"PRAGMA max_page_count = {pages}")
     many = [FileEntry(f"{'x' * 200}-{i}", 1, 1) for i in range(500)]
-    with pytest.raises(TransientError, match="could not write the metadata database.*full"):
+    with pytest.raises(TransientError, match=r"could not write the metadata database.*full"):
         ledger.append("u1", state, 1, 1, {"t1": many})
     ledger._db.execute("PRAGMA max_page_count = 100000")
     assert ledger.append("u1", state, 1, 1, {"t1": many}).ts == 1

@@ -1,7 +1,7 @@
 """Retention: a file goes when nobody can need it, and only then.
 
-Method: lay out a table's folder with files of chosen ages, some of them named by a ledger, forget or sweep, and
-list what is left.  A crash is a failpoint between the ledger's commit and the removal of files.
+Method: lay out a table's folder with files of chosen ages, some of them named by a ledger, forget or
+sweep, and list what is left.  A crash is a failpoint between the ledger's commit and the removal of files.
 """
 
 from __future__ import annotations

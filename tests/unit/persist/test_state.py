@@ -1,8 +1,8 @@
 """States as Delta tables: any Delta reader sees exactly the files of the newest commit.
 
-Method: commit states over real Parquet files and open the table with the deltalake package, which shares nothing
-with our reader; its files, rows and history are compared with what was committed.  A crash between the
-Delta commit and the ledger's is a commit that nobody remembers: the next one must still be right.
+Method: commit states over real Parquet files and open the table with the deltalake package, which shares
+nothing with our reader; its files, rows and history are compared with what was committed.  A crash
+between the Delta commit and the ledger's is a commit that nobody remembers: the next must still be right.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Statuses and statistics: counters go on over restarts, of the cluster and of the environment.
 
-Method: a state machine plays a cluster that counts, dies and comes back with counters at zero, and an environment
-that dies and restores what it had saved while the cluster runs on.  Whatever the cluster was heard to have counted must be
-counted once, except for what was counted between the last save and a crash of both.
+Method: a state machine plays a cluster that counts, dies and comes back with counters at zero, and an
+environment that restarts with what it had saved while the cluster runs on.  Whatever the cluster was
+heard to have counted must be counted exactly once.
 """
 
 from __future__ import annotations

@@ -150,8 +150,7 @@ def _extract(kind: str) -> tuple[Form, Form]:
 def _date_part(kind: str) -> tuple[Form, Form]:
     def make(engine: str, texts: Texts, types: Types) -> str:
         value = cast_to(engine, texts[1], TIMESTAMP) if kind == "date" else texts[1]
-        kernel = f"hw_extract_{'timestamp' if kind == 'date' else kind}"
-        return f"(CAST({call(engine, kernel, texts[0], value)} AS DOUBLE) / 1000000)"
+        return call(engine, f"hw_date_part_{'timestamp' if kind == 'date' else kind}", texts[0], value)
 
     return both(make)
 

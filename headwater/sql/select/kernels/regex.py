@@ -86,7 +86,9 @@ class _Reader:
     groups: int = 0
     lazy: bool = False
     branched: bool = False
+    repeated: bool = False
     variable: int = 0
+    dollars: int = 0
     anchored_inside: bool = False
 
     def peek(self) -> str:
@@ -131,6 +133,7 @@ class _Reader:
         return False
 
     def _piece(self) -> tuple[str, int | None]:
+        groups_before = self.groups
         atom, quantifiable, width = self._atom()
         quantifier = self._quantifier()
         if not quantifier:
@@ -139,6 +142,8 @@ class _Reader:
             raise invalid("quantifier operand invalid")
         exact = re.fullmatch(r"\{(\d+)\}", quantifier)
         self.variable += exact is None
+        # Which turn of a repeated group is remembered is the same only if all turns have one length.
+        self.repeated |= width is None and self.groups > groups_before
         if self._quantifier():
             raise invalid("quantifier operand invalid")
         return atom + quantifier, None if exact is None or width is None else width * int(exact.group(1))
@@ -156,7 +161,7 @@ class _Reader:
             case "^":
                 return ("(?m:^)" if self.newlines else r"\A"), False, 0
             case "$":
-                self.anchored_inside |= self.place < len(self.text)
+                self.dollars += 1
                 return ("(?m:$)" if self.newlines else r"\Z"), False, 0
             case "\\":
                 return self._escape()
@@ -327,7 +332,8 @@ def compiled(pattern: str, flags: str = "") -> Pattern:
         found = re.compile(text, (re.IGNORECASE if options["fold"] else re.NOFLAG) | re.ASCII)
     except (re.error, OverflowError) as error:
         raise not_supported(f'the regular expression "{pattern}"') from error
-    return Pattern(found, _doubt(reader, pattern), reader.branched or reader.variable > 1)
+    competing = reader.branched or reader.variable > 1
+    return Pattern(found, _doubt(reader, pattern), competing and not _ends(reader, pattern))
 
 
 def _doubt(reader: _Reader, pattern: str) -> str | None:
@@ -335,10 +341,18 @@ def _doubt(reader: _Reader, pattern: str) -> str | None:
         return "non-greedy quantifiers where the matched text is used"
     if reader.branched and (reader.groups or reader.variable):
         return "alternatives together with groups or quantifiers where the matched text is used"
-    ends = pattern.endswith("$") and not pattern.endswith("\\$") and not reader.branched
-    if (reader.branched or reader.variable > 1) and reader.anchored_inside and not ends:
+    if reader.repeated:
+        return "a repeated group of varying length where the matched text is used"
+    anchored = reader.anchored_inside or (reader.dollars > 0 and not _ends(reader, pattern))
+    if (reader.branched or reader.variable > 1) and anchored:
         return "lookaround or anchors together with several quantifiers where the matched text is used"
     return None
+
+
+def _ends(reader: _Reader, pattern: str) -> bool:
+    """Whether every match must reach the end of the text, so that none is longer than another."""
+    last = re.search(r"(?<!\\)(?:\\\\)*\$$", pattern) is not None
+    return last and reader.dollars == 1 and not reader.newlines and re.search(r"(?<!\\)\|", pattern) is None
 
 
 def _options(flags: str) -> dict[str, bool]:
@@ -377,8 +391,6 @@ def find(pattern: Pattern, text: str, place: int = 0) -> re.Match[str] | None:
         raise not_supported(pattern.refused)
     found = pattern.compiled.search(text, place)
     if found is None or not pattern.longest:
-        return found
-    if pattern.compiled.pattern.endswith(r"\Z"):
         return found
     for end in range(len(text), found.end(), -1):
         longer = pattern.compiled.fullmatch(text, found.start(), end)

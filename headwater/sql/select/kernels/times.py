@@ -250,7 +250,8 @@ def _by_field(
     listed = np.array(names.to_pylist(), dtype=object)
     for name in {name for name, gone in zip(listed, missing, strict=True) if not gone}:
         field = _FIELDS.get(name.strip().lower())
-        if field is None or (field not in allowed and allowed is _TRUNCATED):
+        # To date_trunc, which cannot take the epoch, other fields than zones are unknown.
+        if field is None or (field not in allowed and "epoch" not in allowed and field not in _ZONES):
             raise _unknown_field(name, kind)
         if field not in allowed:
             raise _unsupported_field(name, kind)
@@ -293,6 +294,47 @@ def _extract(kind: str) -> Kernel:
         return pa.array(result, pa.int64(), mask=missing)
 
     return Kernel(f"hw_extract_{kind}", ("text", argument), "int8", run)
+
+
+def _as_float(millionths: int, field: str) -> float:
+    """date_part's float, added up from whole seconds and a fraction as PostgreSQL does."""
+    size = abs(millionths)
+    sign = -1.0 if millionths < 0 else 1.0
+    match field:
+        case "second":
+            return sign * (size // 1_000_000 + size % 1_000_000 / 1_000_000.0)
+        case "milliseconds":
+            seconds, rest = divmod(size // 1_000, 1_000_000)
+            return sign * (seconds * 1000.0 + rest / 1000.0)
+    return millionths / 1_000_000.0
+
+
+def _date_part(kind: str) -> Kernel:
+    extract = _extract(kind)
+
+    def run(names: pa.Array, values: pa.Array) -> pa.Array:
+        fields = [
+            None if name is None else _FIELDS.get(name.strip().lower(), "") for name in names.to_pylist()
+        ]
+        results = [
+            None if number is None or field is None else _as_float(number, field)
+            for number, field in zip(extract.function(names, values).to_pylist(), fields, strict=True)
+        ]
+        return pa.array(results, pa.float64())
+
+    return Kernel(f"hw_date_part_{kind}", extract.arguments, "float8", run)
+
+
+def _date_part_interval(name: str, value: Interval) -> float:
+    field = _FIELDS.get(name.strip().lower(), "")
+    if field != "epoch":
+        return _as_float(_extract_interval(name, value), field)
+    months, days, microseconds = value
+    years = int(months / 12)
+    result = microseconds / 1_000_000.0
+    result += 31_557_600.0 * years
+    result += 2_592_000.0 * (months - years * 12)
+    return result + 86_400.0 * days
 
 
 def _extract_interval(name: str, value: Interval) -> int:
@@ -340,6 +382,8 @@ def _trunc_interval(name: str, value: Interval) -> Interval:
         return int(months / units[field]) * units[field], 0, 0
     clock = {"day": DAY_US, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000,
              "milliseconds": 1_000, "microseconds": 1}  # fmt: skip
+    if field in _ZONES:
+        raise _unsupported_field(name, "interval")
     if field == "week":
         error = _unsupported_field(name, "interval")
         error.detail = "Months usually have fractional weeks."
@@ -504,6 +548,8 @@ def _to_milliseconds(moment: int) -> int:
 KERNELS: Final[tuple[Kernel, ...]] = (
     *(_date_trunc(kind) for kind in ("timestamp", "timestamptz")),
     *(_extract(kind) for kind in ("timestamp", "timestamptz", "date", "time")),
+    *(_date_part(kind) for kind in ("timestamp", "timestamptz", "time")),
+    row_wise("hw_date_part_interval", ("text", "interval"), "float8", _date_part_interval),
     row_wise("hw_extract_interval", ("text", "interval"), "int8", _extract_interval),
     row_wise("hw_date_trunc_interval", ("text", "interval"), "interval", _trunc_interval),
     *(_add_interval(kind, sign) for kind in ("timestamp", "timestamptz") for sign in (1, -1)),

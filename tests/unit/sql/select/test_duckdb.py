@@ -146,6 +146,7 @@ def test_stored_forms_go_in_and_come_out() -> None:
         ("SELECT 1 UNION SELECT 2 UNION ALL SELECT 2.5 ORDER BY 1", (("1",), ("2",), ("2.5",))),
         ("SELECT n FROM t UNION SELECT 1.500 ORDER BY 1", (("1.5",), ("2.5",), (None,))),
         ("SELECT count(*) FROM t CROSS JOIN s", (("9",),)),
+        ("SELECT FROM s", ((), (), ())),
         (
             "SELECT t.a, (SELECT string_agg(x, ',' ORDER BY x) FROM s WHERE s.a = t.a) FROM t ORDER BY 1",
             (("1", "one,uno"), ("2", None), ("3", None)),

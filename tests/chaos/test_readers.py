@@ -1,0 +1,163 @@
+"""Folds, forgetting, sweeps and drops beside slow readers: nobody ever misses a file.
+
+Method: a reader takes a few rows and stops, with its portal, cursor or transaction open;
+then enough is written to fold the table, history is let go, the table is dropped.  The
+reader goes on and must get exactly the rows of its timestamp.  Files of its plan are
+there as long as it reads, and gone soon after it has ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import asyncpg
+import psycopg
+
+from tests.support.clients import Follower
+from tests.support.files import rows_about, states_of
+from tests.support.server import HeadwaterServer, eventually
+
+ROWS = 30_000
+WRITES_FOR_A_FOLD = 40
+FOLD_S_MAX = 120.0
+
+
+def id_of(server: HeadwaterServer, name: str) -> str:
+    """The id of a table or source."""
+    return str(server.query(f"SELECT id FROM mz_objects WHERE name = '{name}' AND id LIKE 'u%'")[0][0])
+
+
+def create_big(server: HeadwaterServer, name: str) -> str:
+    """A plain table of ROWS rows in several files; returns its id."""
+    server.query(f"CREATE TABLE {name} (n bigint, padding text)")
+    for start in range(0, ROWS, ROWS // 5):
+        server.query(
+            f"INSERT INTO {name} SELECT n, repeat('x', 100) FROM"
+            f" generate_series({start}, {start + ROWS // 5 - 1}) AS g (n)"
+        )
+    return id_of(server, name)
+
+
+def make_fold(server: HeadwaterServer, name: str, id_: str) -> int:
+    """Write until the table has been folded; returns the new state's timestamp."""
+    before = states_of(server.data_dir, id_)[-1]
+    with server.connect() as connection:
+        for number in range(WRITES_FOR_A_FOLD):
+            connection.execute(f"INSERT INTO {name} VALUES ({ROWS + number}, 'later')".encode())
+        connection.execute(f"DELETE FROM {name} WHERE n >= {ROWS} OR n < 1000".encode())
+    eventually(lambda: states_of(server.data_dir, id_)[-1] > before, within_s=FOLD_S_MAX)
+    return states_of(server.data_dir, id_)[-1]
+
+
+def files_of(server: HeadwaterServer, id_: str) -> set[str]:
+    return {file.name for file in server.data_dir.glob(f"tables/{id_}/*/*.parquet")}
+
+
+async def read_slowly(server: HeadwaterServer, name: str, id_: str) -> list[int]:
+    """Through a portal, a few rows at a time; everything is done to the table in between."""
+    connection = await asyncpg.connect(
+        host="127.0.0.1", port=server.sql_port, user="materialize", database="materialize"
+    )
+    try:
+        async with connection.transaction():
+            cursor = await connection.cursor(f"SELECT n FROM {name}")
+            got = [row[0] for row in await cursor.fetch(10)]
+            planned = files_of(server, id_)
+            as_of = await asyncio.to_thread(make_fold, server, name, id_)
+            got += [row[0] for row in await cursor.fetch(10)]
+            await asyncio.to_thread(server.query, f"DROP TABLE {name}")
+            # The drop waits: nothing of the plan has gone, although a later state was there.
+            got += [row[0] for row in await cursor.fetch(10)]
+            assert planned <= files_of(server, id_)
+            assert states_of(server.data_dir, id_)[-1] == as_of
+            got += [row[0] for row in await cursor.fetch(ROWS)]
+            return got
+    finally:
+        await connection.close()
+
+
+def test_a_slow_portal_keeps_its_files_through_folds_and_a_drop(busy_server: HeadwaterServer) -> None:
+    id_ = create_big(busy_server, "portal_read")
+    got = asyncio.run(read_slowly(busy_server, "portal_read", id_))
+    assert sorted(got) == list(range(ROWS))
+    eventually(lambda: rows_about(busy_server.data_dir, id_) == 0, within_s=FOLD_S_MAX)
+    eventually(lambda: not (busy_server.data_dir / "tables" / id_).exists(), within_s=FOLD_S_MAX)
+
+
+def test_a_transaction_and_a_cursor_see_one_timestamp_while_history_goes(busy_server: HeadwaterServer) -> None:
+    id_ = create_big(busy_server, "transaction_read")
+    with busy_server.connect() as reader:
+        reader.execute("BEGIN")
+        first = reader.execute("SELECT count(*), sum(n) FROM transaction_read").fetchall()
+        reader.execute("DECLARE c CURSOR FOR SELECT n FROM transaction_read")
+        some = reader.execute("FETCH 5 c").fetchall()
+        old = states_of(busy_server.data_dir, id_)
+        for _ in range(2):
+            make_fold(busy_server, "transaction_read", id_)
+        assert reader.execute("SELECT count(*), sum(n) FROM transaction_read").fetchall() == first
+        rest = reader.execute("FETCH ALL c").fetchall()
+        assert sorted(row[0] for row in some + rest) == list(range(ROWS))
+        assert set(old) & set(states_of(busy_server.data_dir, id_)), "a state went under the transaction"
+        reader.execute("COMMIT")
+
+    def forgotten() -> bool:
+        return len(states_of(busy_server.data_dir, id_)) == 1
+
+    # Nobody reads any more: only the newest state stays, with its one file and the tail after it.
+    eventually(forgotten, within_s=FOLD_S_MAX)
+    assert busy_server.query("SELECT count(*) FROM transaction_read") == [(ROWS - 1_000,)]
+    busy_server.query("DROP TABLE transaction_read")
+
+
+def test_a_subscription_outlives_folds_and_ends_when_its_table_is_dropped(
+    busy_server: HeadwaterServer,
+) -> None:
+    id_ = create_big(busy_server, "followed")
+    follower = Follower(busy_server, "followed")
+    follower.start()
+    make_fold(busy_server, "followed", id_)
+    last = busy_server.query("SELECT mz_now()::text FROM followed LIMIT 1")[0][0]
+    eventually(lambda: follower.complete > int(last), within_s=FOLD_S_MAX)
+    rows = follower.rows_at(int(last))
+    assert {row[0] for row in rows} == set(range(1_000, ROWS))
+    busy_server.query("DROP TABLE followed")
+    eventually(lambda: rows_about(busy_server.data_dir, id_) == 0, within_s=FOLD_S_MAX)
+    try:
+        follower.stop()
+    except psycopg.errors.UndefinedObject as error:
+        assert "was dropped" in str(error)
+
+
+def shown(server: HeadwaterServer, id_: str) -> list[tuple[str, Any]]:
+    """Relations of mz_internal and mz_catalog that still show an id."""
+    asked = (
+        ("mz_internal.mz_source_statuses", "id"),
+        ("mz_internal.mz_hydration_statuses", "object_id"),
+        ("mz_internal.mz_frontiers", "object_id"),
+        ("mz_internal.mz_source_statistics", "id"),
+        ("mz_tables", "id"),
+        ("mz_sources", "id"),
+    )
+    return [
+        (relation, rows)
+        for relation, column in asked
+        if (rows := server.query(f"SELECT * FROM {relation} WHERE {column} = '{id_}'"))
+    ]
+
+
+def test_a_source_dropped_in_the_middle_of_a_backfill_leaves_nothing(busy_server: HeadwaterServer) -> None:
+    server = busy_server
+    server.query(
+        "CREATE SOURCE vast FROM LOAD GENERATOR KEY VALUE (KEYS 3000000, SNAPSHOT ROUNDS 1, VALUE SIZE 16,"
+        " SEED 3, PARTITIONS 10, BATCH SIZE 1000, TRANSACTIONAL SNAPSHOT true, TICK INTERVAL '100ms')"
+    )
+    server.query("CREATE TABLE vast_table FROM SOURCE vast (REFERENCE key_value)")
+    ids = [id_of(server, "vast"), id_of(server, "vast_table")]
+    folder = server.data_dir / "tables" / ids[1]
+    eventually(lambda: any(folder.glob("state/*.parquet")), within_s=FOLD_S_MAX)
+    server.query("DROP SOURCE vast CASCADE")
+    for id_ in ids:
+        eventually(lambda id_=id_: rows_about(server.data_dir, id_) == 0, within_s=FOLD_S_MAX)  # type: ignore[misc]
+        eventually(lambda id_=id_: not shown(server, id_), within_s=FOLD_S_MAX)  # type: ignore[misc]
+    eventually(lambda: not folder.exists(), within_s=FOLD_S_MAX)
