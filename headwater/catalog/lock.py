@@ -40,7 +40,7 @@ class DataDirectoryLock:
                 f'data directory "{self._directory}" is in use by process {holder}',
                 "55006",
                 detail="Two servers on one data directory would overwrite each other's work.",
-                hint=f"Stop process {holder}, or start this server with another --data-directory.",
+                hint=f"Stop process {holder}, or start this server with another --data-dir.",
             ) from None
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)

@@ -186,7 +186,7 @@ class CatalogStore:
             raise UserError(
                 f'"{self._path}" is a SQLite database, but not one of this product',
                 "58030",
-                hint="Start the server with an empty --data-directory.",
+                hint="Start the server with an empty --data-dir.",
             )
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
@@ -215,7 +215,7 @@ class CatalogStore:
                     f'"{self._path}" was written by a newer release: it has catalog version {current},'
                     f" this release knows versions up to {newest}",
                     "58030",
-                    hint="Start the newer release again, or use another --data-directory.",
+                    hint="Start the newer release again, or use another --data-dir.",
                 )
             for migration in migrations:
                 if migration.version > current:

@@ -138,6 +138,9 @@ class Session(Protocol):
     async def execute(self, prepared: Prepared, arguments: tuple[str | None, ...] = ()) -> Result:
         """Run it; arguments are in PostgreSQL's text form."""
 
+    def cursor_columns(self, name: str) -> tuple[Column, ...] | None:
+        """The columns of a cursor that DECLARE has made; clients may describe it like a portal."""
+
     def begin_implicit(self) -> None:
         """Several statements follow that are one transaction unless they say otherwise."""
 

@@ -61,6 +61,10 @@ class StagedDdl:
     state: CatalogState
     updates: list[Update] = field(default_factory=list)
 
+    def copy(self) -> StagedDdl:
+        """As it is now, for a savepoint."""
+        return StagedDdl(self.base_version, self.state, list(self.updates))
+
     def check(self, requirement: Requirement) -> None:
         """Against the private copy."""
         check(self.state, requirement)

@@ -61,8 +61,11 @@ from headwater.sql.statements.explain import Explain
 from headwater.sql.statements.fetch import Fetch
 from headwater.sql.statements.insert import Insert
 from headwater.sql.statements.prepare import Prepare
+from headwater.sql.statements.release_savepoint import ReleaseSavepoint
 from headwater.sql.statements.reset import Reset
 from headwater.sql.statements.rollback import Rollback
+from headwater.sql.statements.rollback_to import RollbackTo
+from headwater.sql.statements.savepoint import Savepoint
 from headwater.sql.statements.select import Select
 from headwater.sql.statements.set_transaction import SetTransaction
 from headwater.sql.statements.set_variable import SetVariable
@@ -71,6 +74,7 @@ from headwater.sql.statements.show_create import ShowCreate
 from headwater.sql.statements.show_objects import ShowObjects
 from headwater.sql.statements.show_variable import ShowVariable
 from headwater.sql.statements.subscribe import Subscribe
+from headwater.sql.statements.unlisten import Unlisten
 from headwater.sql.statements.update import Update
 
 if TYPE_CHECKING:
@@ -126,6 +130,10 @@ WITHOUT_ROWS: dict[type, Run] = {
     Begin: transactions.run_begin,
     Commit: transactions.run_commit,
     Rollback: transactions.run_rollback,
+    RollbackTo: transactions.run_savepoint,
+    Savepoint: transactions.run_savepoint,
+    ReleaseSavepoint: transactions.run_savepoint,
+    Unlisten: variables.run_unlisten,
 }
 
 

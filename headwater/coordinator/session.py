@@ -28,10 +28,12 @@ from headwater.coordinator.variables import Settings, duration_s
 from headwater.core.clock import secret_number, unique_name
 from headwater.core.errors import TransientError, UserError
 from headwater.core.names import SessionFacts
+from headwater.core.relation import Column
 from headwater.core.types import SqlType
 from headwater.sql.parse import parse_statements
 from headwater.sql.statements.commit import Commit
 from headwater.sql.statements.rollback import Rollback
+from headwater.sql.statements.rollback_to import RollbackTo
 
 if TYPE_CHECKING:
     from headwater.coordinator.coordinator import Coordinator
@@ -103,10 +105,22 @@ class SqlSession:
             self.transaction = Transaction(explicit=False)
             self.settings.begin()
         with self._failing():
-            result = await self.cancellable(self.run(prepared, arguments))
+            named = tuple(map(self._named, prepared.parameters, arguments))
+            result = await self.cancellable(self.run(prepared, named))
         if result.batches is not None:
             result.batches = self._watched(result.batches)
         return result
+
+    def _named(self, type_: SqlType, argument: str | None) -> str | None:
+        """An argument that is a relation or type is the oid that its name has here."""
+        if argument is None or argument.isdecimal() or type_.kind not in ("regclass", "regtype"):
+            return argument
+        names = self.names()
+        oid = names.regclass(argument) if type_.kind == "regclass" else names.type_oid(argument)
+        if oid is None:
+            what = "relation" if type_.kind == "regclass" else "type"
+            raise UserError(f'{what} "{argument}" does not exist', "42P01" if what == "relation" else "42704")
+        return str(oid)
 
     def describe(self, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]) -> Prepared:
         """What a statement takes and returns; also for a statement inside another (COPY, DECLARE)."""
@@ -115,6 +129,10 @@ class SqlSession:
     async def run(self, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
         """Carry it out within whatever runs already."""
         return await dispatch.run(self, prepared, arguments)
+
+    def cursor_columns(self, name: str) -> tuple[Column, ...] | None:
+        cursor = self.cursors.get(name)
+        return None if cursor is None else cursor.columns
 
     def begin_implicit(self) -> None:
         self._several = True
@@ -140,7 +158,7 @@ class SqlSession:
 
     def _check_usable(self, statement: object) -> None:
         if self.transaction is not None and self.transaction.failed:
-            if isinstance(statement, Commit | Rollback):
+            if isinstance(statement, Commit | Rollback | RollbackTo):
                 return
             raise UserError(
                 "current transaction is aborted, commands ignored until end of transaction block",
@@ -294,8 +312,7 @@ class _Failing:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         transaction = self._session.transaction
         if error is not None and transaction is not None and transaction.explicit:
-            transaction.failed = True
-            transaction.release()
+            transaction.fail()
         if isinstance(error, TransientError):
             raise UserError(str(error), "58030", hint=error.hint) from error
 

@@ -24,6 +24,17 @@ from headwater.core.relation import Relation
 Class = Literal["read", "write", "ddl", "single", "subscribe"]
 
 
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """What a block had done by then."""
+
+    name: str
+    kind: Class | None
+    writes: dict[str, tuple[Relation, list[pa.Table]]]
+    unchanged_since: dict[str, int]
+    staged: StagedDdl | None
+
+
 @dataclass(slots=True)
 class Transaction:
     """One block, explicit (BEGIN) or implicit (several statements in one message)."""
@@ -36,6 +47,7 @@ class Transaction:
     staged: StagedDdl | None = None
     writes: dict[str, tuple[Relation, list[pa.Table]]] = field(default_factory=dict)
     unchanged_since: dict[str, int] = field(default_factory=dict)  # tables that the writes were computed from
+    savepoints: list[Savepoint] = field(default_factory=list)
 
     def enter(self, kind: Class) -> None:
         """A statement of this class comes next."""
@@ -50,6 +62,34 @@ class Transaction:
 
     def add_write(self, table_id: str, relation: Relation, rows: pa.Table) -> None:
         self.writes.setdefault(table_id, (relation, []))[1].append(rows)
+
+    def save(self, name: str) -> None:
+        """SAVEPOINT."""
+        writes = {id_: (relation, list(tables)) for id_, (relation, tables) in self.writes.items()}
+        staged = None if self.staged is None else self.staged.copy()
+        self.savepoints.append(Savepoint(name, self.kind, writes, dict(self.unchanged_since), staged))
+
+    def go_back(self, name: str) -> None:
+        """ROLLBACK TO: as it was then; the savepoint stays."""
+        kept = self.forget_after(name)
+        self.kind, self.failed = kept.kind, False
+        self.writes, self.unchanged_since, self.staged = kept.writes, kept.unchanged_since, kept.staged
+        self.save(name)
+
+    def forget_after(self, name: str) -> Savepoint:
+        """RELEASE: forget the newest savepoint of this name and all after it."""
+        for index in reversed(range(len(self.savepoints))):
+            if self.savepoints[index].name == name:
+                found = self.savepoints[index]
+                del self.savepoints[index:]
+                return found
+        raise UserError(f'savepoint "{name}" does not exist', "3B001")
+
+    def fail(self) -> None:
+        """An error inside of it; what is held is needed only if a savepoint can bring it back."""
+        self.failed = True
+        if not self.savepoints:
+            self.release()
 
     def release(self) -> None:
         if self.hold is not None:

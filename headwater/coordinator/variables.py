@@ -145,6 +145,10 @@ _VARIABLES: Final = (
     Variable("timezone", "UTC", "Time zone of values", _utc, reported="TimeZone"),
     Variable("transaction_isolation", "strict serializable", "Isolation of reads", _isolation),
     Variable("transaction_read_only", "off", "Whether writes are refused", _boolean, "bool"),
+    Variable(
+        "default_table_access_method", "heap", "Asked for by clients", str, "string", None, changeable=False
+    ),
+    Variable("default_tablespace", "", "Asked for by clients", str, "string", None, changeable=False),
     Variable("default_transaction_isolation", "strict serializable", "Isolation of reads", _isolation),
     Variable("default_transaction_read_only", "off", "Whether writes are refused", _boolean, "bool"),
     Variable(

@@ -88,6 +88,9 @@ def describe(wire: Wire, message: Describe) -> Steps[None]:
         prepared = _statement(wire, message.name)
         yield Write(messages.parameter_description(prepared.parameters))
         columns, formats = prepared.columns, (0,) * len(prepared.columns or ())
+    elif message.name not in wire.portals and wire.session.cursor_columns(message.name) is not None:
+        columns = wire.session.cursor_columns(message.name)
+        formats = (0,) * len(columns or ())
     else:
         portal = _portal(wire, message.name)
         columns = portal.prepared.columns

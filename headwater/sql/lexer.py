@@ -1,15 +1,19 @@
-r"""Tokens of a SQL text, with their places in it.
+r"""Tokens of a SQL text, with their places in it: of statements and of the queries inside of them.
 
 PostgreSQL's lexical rules, in one pass over the text:
 
-    word        abc, Straße         folded to lower case; a keyword or a name, the grammar decides
-    quoted      "Abc ""x"" y"       a name as written
-    string      'it''s'  E'\n'  $tag$...$tag$     the value, also when continued on a new line
+    word        abc, Straße         ASCII letters in lower case; a keyword or a name, the grammar decides
+    quoted      "Abc ""x"" y"  U&"\0041"          a name as written
+    string      'it''s'  E'\n'  U&'\0041'  N'x'  $tag$...$tag$    the value, also when continued on a new line
     hex         X'1F'  B'01'
     number      1  .5  1.5e-3
     parameter   $1
-    symbol      ( ) [ ] , ; . : :: := and operators such as <> ->> =>
+    symbol      ( ) [ ] , ; . .. : :: := and operators such as <> ->> =>
     end         after the last one
+
+Operators are the longest run of operator characters, cut before a comment, and without
+a trailing + or - unless a character is in it that no standard operator has: `a<-1`,
+`j->>'k'` and `x@>y` fall apart where they should.  `!=` is read as `<>`.
 
 Whitespace and comments (`--` and nested `/* */`) are dropped.  A place is a number
 of characters from the start of the text.  Every failure is a UserError with its
@@ -41,7 +45,13 @@ class Token(NamedTuple):
     @property
     def keyword(self) -> str:
         """The word in capitals; empty for everything that is not a bare word."""
-        return self.value.upper() if self.kind == "word" else ""
+        # Beyond ASCII capitals are not letter by letter: that of "croß" is no CROSS.
+        return self.value.upper() if self.kind == "word" and self.value.isascii() else ""
+
+    @property
+    def operator(self) -> bool:
+        """Whether it is a symbol of operator characters, not one of the grammar's own marks."""
+        return self.kind == "symbol" and self.value[0] in _OPERATOR_CHARACTERS
 
     def __str__(self) -> str:
         """As errors name what they found."""
@@ -49,7 +59,7 @@ class Token(NamedTuple):
             case "word" if self.keyword in KEYWORDS:
                 return self.keyword
             case "word" | "quoted":
-                return f'identifier "{_shortened(self.value)}"'
+                return name_shown(self.value)
             case "string":
                 return f'string literal "{_shortened(self.value)}"'
             case "hex":
@@ -59,9 +69,12 @@ class Token(NamedTuple):
             case "end":
                 return self.value
             case _:
-                return _SYMBOL_NAMES.get(self.value, f'operator "{self.value}"')
+                return symbol_name(self.value)
 
 
+_OPERATOR_CHARACTERS: Final = frozenset("-+*/<>=~!@#%^&|`?")
+# An operator with one of these may end in + or -.
+_SPECIAL_CHARACTERS: Final = frozenset("~!@#%^&|`?")
 _SYMBOL_NAMES: Final = {
     "(": "left parenthesis",
     ")": "right parenthesis",
@@ -82,6 +95,11 @@ def _shortened(value: str) -> str:
     return value if len(value) <= ERROR_TOKEN_CHARACTERS_MAX else value[:ERROR_TOKEN_CHARACTERS_MAX] + "..."
 
 
+def name_shown(name: str) -> str:
+    """How errors show a name that they found."""
+    return f'identifier "{_shortened(name)}"'
+
+
 def symbol_name(symbol: str) -> str:
     """How errors call a symbol."""
     return _SYMBOL_NAMES.get(symbol, f'operator "{symbol}"')
@@ -96,25 +114,29 @@ _TOKEN: Final = re.compile(
     rf"""
     (?P<space>     \s++ | --[^\n\r]*+ )
   | (?P<comment>   /\* )
-  | (?P<escaped>   [eE]'[^'\\]*+(?:(?:''|\\.)[^'\\]*+)*+ (?P<escaped_end>')? )
-  | (?P<hex>       [xXbB]'[^']*+ (?P<hex_end>')? )
+  | (?P<string>    (?:[eEnN]|[uU]&)?' )
+  | (?P<hex>       [xXbB]' )
+  | (?P<quoted>    (?:[uU]&)?" )
   | (?P<word>      {_LETTER}{_LETTER_OR_DIGIT}*+ )
-  | (?P<string>    '[^']*+(?:''[^']*+)*+ (?P<string_end>')? )
-  | (?P<quoted>    "[^"]*+(?:""[^"]*+)*+ (?P<quoted_end>")? )
-  | (?P<number>    (?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)? )
+  | (?P<number>    (?:[0-9]++(?:\.(?!\.)[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?(?P<junk>{_LETTER})? )
   | (?P<parameter> \$[0-9]++ )
   | (?P<dollar>    \$(?:{_LETTER}[^\x00-\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\x7f\s]*+)?\$ )
-  | (?P<symbol>    ::|:=|[()\[\],;.:] )
+  | (?P<symbol>    ::|:=|\.\.|[()\[\],;.:] )
   | (?P<operator>  [-+*/<>=~!@#%^&|`?]{{1,64}} )
     """,
     re.VERBOSE | re.DOTALL,
 )
+# What follows an opening quote, with the closing one; no match is an end that is missing.
+_STRING_REST: Final = re.compile(r"[^']*+(?:''[^']*+)*+'")
+_ESCAPED_REST: Final = re.compile(r"[^'\\]*+(?:(?:''|\\.)[^'\\]*+)*+'", re.DOTALL)
+_QUOTED_REST: Final = re.compile(r'[^"]*+(?:""[^"]*+)*+"')
 _COMMENT_EDGE: Final = re.compile(r"/\*|\*/")
 _CONTINUED: Final = re.compile(r"(?:[^\S\n\r]|--[^\n\r]*+)*+[\n\r](?:\s|--[^\n\r]*+)*+(?=')")
 _ESCAPE: Final = re.compile(
     r"''|\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL
 )
 _ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_UNICODE_ESCAPE: Final = re.compile(r"\\(?:(\\)|\+([0-9A-Fa-f]{6})|([0-9A-Fa-f]{4})|)")
 
 
 def tokenize(text: str) -> list[Token]:
@@ -143,55 +165,83 @@ def _take(text: str, found: re.Match[str], tokens: list[Token]) -> int:
         case "space":
             pass
         case "number":
+            if found["junk"]:
+                raise syntax_error(f'trailing junk after numeric literal at or near "{piece}"', start + 1)
             tokens.append(Token("number", piece, start, end))
         case "word":
-            tokens.append(Token("word", _name(piece.lower(), start), start, end))
+            tokens.append(Token("word", _name(_folded(piece), start), start, end))
         case "comment":
             return _comment_end(text, start)
         case "parameter":
             tokens.append(Token("parameter", piece, start, end))
         case "operator":
             end = start + _operator_length(piece)
-            tokens.append(Token("symbol", text[start:end], start, end))
-        case "quoted":
-            _require(found, "quoted_end", "unterminated quoted identifier")
-            if end - start == 2:
-                raise syntax_error("zero-length quoted identifier", start + 1)
-            tokens.append(Token("quoted", _name(piece[1:-1].replace('""', '"'), start), start, end))
-        case "hex":
-            _require(found, "hex_end", "unterminated bit string literal")
-            tokens.append(Token("hex", piece[2:-1], start, end))
+            operator = text[start:end]
+            tokens.append(Token("symbol", "<>" if operator == "!=" else operator, start, end))
         case "dollar":
             end = text.find(piece, end)
             if end < 0:
                 raise syntax_error("unterminated dollar-quoted string", start + 1)
             tokens.append(Token("string", text[start + len(piece) : end], start, end + len(piece)))
             return end + len(piece)
+        case "quoted":
+            tokens.append(_quoted(text, found))
+            return tokens[-1].end
         case _:
-            return _string(text, found, tokens)
+            tokens.append(_string(text, found))
+            return tokens[-1].end
     return end
 
 
-def _string(text: str, found: re.Match[str], tokens: list[Token]) -> int:
-    """A string literal, with its continuations on further lines."""
-    start, end = found.span()
-    escaped = found.lastgroup == "escaped"
-    _require(found, "escaped_end" if escaped else "string_end", "unterminated quoted string")
-    parts = [_unescape(text, start, end) if escaped else found.group()[1:-1].replace("''", "'")]
-    while gap := _CONTINUED.match(text, end):
-        more = _TOKEN.match(text, gap.end())
-        if more is None or more.lastgroup != "string":
+def _quoted(text: str, found: re.Match[str]) -> Token:
+    """A name in double quotes."""
+    start, opened = found.span()
+    closed = _QUOTED_REST.match(text, opened)
+    if closed is None:
+        raise syntax_error("unterminated quoted identifier", start + 1)
+    name = closed.group()[:-1].replace('""', '"')
+    if not name:
+        raise syntax_error("zero-length quoted identifier", start + 1)
+    if opened - start > 1:
+        name = _unicode_unescaped(name, start)
+    return Token("quoted", _name(name, start), start, closed.end())
+
+
+def _string(text: str, found: re.Match[str]) -> Token:
+    """A literal in single quotes, with its continuations on further lines."""
+    start, opened = found.span()
+    prefix = found.group()[:-1].lower()
+    hexadecimal = found.lastgroup == "hex"
+    rest = _ESCAPED_REST if prefix == "e" else _STRING_REST
+    message = "unterminated bit string literal" if hexadecimal else "unterminated quoted string"
+    spans: list[tuple[int, int]] = []
+    piece_start = start
+    while True:
+        closed = rest.match(text, opened)
+        if closed is None:
+            raise syntax_error(message, piece_start + 1)
+        end = closed.end()
+        spans.append((opened, end - 1))
+        gap = _CONTINUED.match(text, end)
+        if gap is None:
             break
-        _require(more, "string_end", "unterminated quoted string")
-        end = more.end()
-        parts.append(more.group()[1:-1].replace("''", "'"))
-    tokens.append(Token("string", "".join(parts), start, end))
-    return end
+        piece_start, opened = gap.end(), gap.end() + 1
+    if prefix == "e":
+        value = _characters(b"".join(_unescaped(text, *span) for span in spans), start)
+    else:
+        value = "".join(text[slice(*span)] for span in spans).replace("''", "'")
+        if prefix == "u&":
+            value = _unicode_unescaped(value, start)
+    return Token("hex" if hexadecimal else "string", value, start, end)
 
 
-def _require(found: re.Match[str], ending: str, message: str) -> None:
-    if found.group(ending) is None:
-        raise syntax_error(message, found.start() + 1)
+def _folded(word: str) -> str:
+    """Only ASCII letters fold, as in PostgreSQL with UTF-8."""
+    return (
+        word.lower()
+        if word.isascii()
+        else word.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
+    )
 
 
 def _name(name: str, start: int) -> str:
@@ -222,26 +272,47 @@ def _operator_length(piece: str) -> int:
         at = piece.find(opening)
         if at > 0:
             piece = piece[:at]
-    if not any(character in "~!@#%^&|`?" for character in piece):
+    if _SPECIAL_CHARACTERS.isdisjoint(piece):
         piece = piece[0] + piece[1:].rstrip("+-")
     return len(piece)
 
 
-def _unescape(text: str, start: int, end: int) -> str:
-    """The value of an E'' string whose literal is text[start:end]."""
+def _unescaped(text: str, place: int, end: int) -> bytes:
+    """What the inside of an E'' string, text[place:end], stands for."""
     parts: list[bytes] = []
-    place = start + 2
-    for escape in _ESCAPE.finditer(text, place, end - 1):
+    for escape in _ESCAPE.finditer(text, place, end):
         parts.append(text[place : escape.start()].encode("utf-8", "surrogatepass"))
         parts.append(_escaped_bytes(escape.group(), escape.start()))
         place = escape.end()
-    parts.append(text[place : end - 1].encode("utf-8", "surrogatepass"))
+    parts.append(text[place:end].encode("utf-8", "surrogatepass"))
+    return b"".join(parts)
+
+
+def _characters(value: bytes, start: int) -> str:
+    """The text whose bytes were put together by escapes."""
     try:
-        value = b"".join(parts).decode("utf-8", "surrogatepass")
+        text = value.decode("utf-8", "surrogatepass")
         # \uD83D\uDE00 are two halves of one character; a half alone is none.
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
         raise syntax_error("escapes of a string do not make characters of UTF-8", start + 1) from None
+
+
+def _unicode_unescaped(value: str, start: int) -> str:
+    """The value of a U&'' string or name, with the default escape character."""
+
+    def character(escape: re.Match[str]) -> str:
+        backslash, long, short = escape.groups()
+        if backslash:
+            return "\\"
+        if not long and not short:
+            raise syntax_error("a Unicode escape is \\XXXX or \\+XXXXXX", start + 1)
+        code = int(long or short, 16)
+        if not 0 < code <= 0x10FFFF:
+            raise syntax_error(f"escape {escape.group()} is not a character", start + 1)
+        return chr(code)
+
+    return _characters(_UNICODE_ESCAPE.sub(character, value).encode("utf-8", "surrogatepass"), start)
 
 
 def _escaped_bytes(escape: str, place: int) -> bytes:

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from headwater.core.errors import UserError
+from headwater.core.interval import Interval, parse_interval
 from headwater.sql.cursor import Cursor, quote_identifier, quote_string
-from headwater.sql.interval import Interval, parse_interval
 from headwater.sql.words import tree
 
 OptionReader = Callable[[Cursor], Any]

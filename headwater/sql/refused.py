@@ -70,11 +70,8 @@ REFUSED: Final[dict[str, str]] = {
             "MERGE",
             "MOVE",
             "NOTIFY",
-            "RELEASE",
             "REVOKE",
-            "SAVEPOINT",
             "TRUNCATE",
-            "UNLISTEN",
             "VACUUM",
         )
     },

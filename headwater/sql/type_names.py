@@ -6,6 +6,9 @@ Accepted are PostgreSQL's and Materialize's spellings: `int`, `double precision`
 
 Rendering gives the form of create_sql: `pg_catalog.int4`, `mz_catalog.uint8`.
 
+`named_type` is also what the names in queries mean; they are read by the grammar of
+queries (select/parse_type.py), whose names stand among expressions.
+
 Not here: what a type is (core/types.py).
 """
 
@@ -15,17 +18,28 @@ from typing import Final
 
 from headwater.core.errors import UserError
 from headwater.core.limits import TYPE_DEPTH_MAX
-from headwater.core.types import FACTS, SqlType, array_of, kind_of_name, list_of, map_of
+from headwater.core.types import (
+    FACTS,
+    NUMERIC_DIGITS_MAX,
+    SqlType,
+    array_of,
+    kind_of_name,
+    list_of,
+    map_of,
+)
 from headwater.sql.cursor import Cursor
 
-_NOT_FOR_VALUES: Final = frozenset({"array", "list", "map", "record", "unknown", "void"})
-_SCHEMAS: Final = ("pg_catalog", "mz_catalog")
+TYPE_SCHEMAS: Final = ("pg_catalog", "mz_catalog")
+Modifier = tuple[int, int]
+"""A number in the parentheses after a name, and its position."""
+
+_WITHOUT_NAME: Final = frozenset({"array", "list", "map", "record", "void"})
 _OWN_KINDS: Final = frozenset({"uint2", "uint4", "uint8", "mz_timestamp", "mz_aclitem"})
-_BY_PG_NAME: Final = {facts.pg_name: kind for kind, facts in FACTS.items() if kind not in _NOT_FOR_VALUES} | {
+_BY_PG_NAME: Final = {facts.pg_name: kind for kind, facts in FACTS.items() if kind not in _WITHOUT_NAME} | {
     kind: kind for kind in _OWN_KINDS
 }
 
-NUMERIC_PRECISION_MAX: Final = 39
+NUMERIC_PRECISION_MAX: Final = NUMERIC_DIGITS_MAX + 1
 LENGTH_MAX: Final = 10_485_760
 FRACTION_DIGITS_MAX: Final = 6
 
@@ -51,6 +65,28 @@ def parse_type(cursor: Cursor, depth: int = 0) -> SqlType:
             type_ = list_of(type_)
         else:
             return type_
+
+
+def named_type(
+    parts: tuple[str, ...], catalog_name: bool, modifiers: tuple[Modifier, ...], position: int
+) -> SqlType:
+    """The type of a name with its modifiers.
+
+    With quotes or a schema a name is a `catalog_name`, one of pg_type: `"char"` is the
+    one-byte type there, and `integer` is none.  42704 when there is no such type.
+    """
+    word = parts[-1]
+    known = len(parts) == 1 or parts[-2] in TYPE_SCHEMAS
+    kind = _BY_PG_NAME.get(word) if catalog_name else kind_of_name(word)
+    element = _BY_PG_NAME.get(word[1:]) if word.startswith("_") else None
+    if known and kind is not None and kind not in _WITHOUT_NAME:
+        # `char` alone is one character long; `bpchar` alone is as long as it is.
+        if not modifiers:
+            return SqlType(kind, length=1 if word in ("char", "character") and kind == "char" else None)
+        return _float(modifiers) if word == "float" else _modified(kind, modifiers, position)
+    if known and element is not None and not modifiers:
+        return array_of(SqlType(element))
+    raise _unknown(".".join(parts), position)
 
 
 def render_type(type_: SqlType) -> str:
@@ -89,94 +125,82 @@ def _map(cursor: Cursor, depth: int) -> SqlType:
 
 def _scalar(cursor: Cursor) -> SqlType:
     token = cursor.peek()
+    position = token.start + 1
     if token.kind == "word" and not cursor.at_symbol(".", 1):
         return _bare(cursor)
     name = cursor.name(parts_max=2)
-    spelled = name.item
-    kind = _BY_PG_NAME.get(spelled) if len(name.parts) == 1 or name.parts[0] in _SCHEMAS else None
-    if kind is None and spelled.startswith("_") and spelled[1:] in _BY_PG_NAME:
-        return array_of(SqlType(_BY_PG_NAME[spelled[1:]]))
-    if kind is None:
-        raise _unknown(".".join(name.parts), token.start + 1)
-    return _modified(cursor, kind)
+    return _for_values(named_type(name.parts, True, _modifiers(cursor), position), position)
 
 
 def _bare(cursor: Cursor) -> SqlType:
     """A type by a bare word, which may go on with further words."""
-    token = cursor.peek()
+    position = cursor.peek().start + 1
     word = cursor.identifier()
-    if word.startswith("_") and word[1:] in _BY_PG_NAME:
-        return array_of(SqlType(_BY_PG_NAME[word[1:]]))
     if word == "double" and cursor.accept("PRECISION"):
-        return SqlType("float8")
-    if word == "float" and cursor.at_symbol("("):
-        return _float(cursor)
-    varying = word in ("char", "character") and cursor.accept("VARYING")
-    kind = "varchar" if varying else kind_of_name(word)
-    if kind is None or kind in _NOT_FOR_VALUES or word == '"char"':
-        raise _unknown(word, token.start + 1)
-    if kind not in ("time", "timestamp"):
-        type_ = _modified(cursor, kind)
-        # `char` alone is one character long; `bpchar` alone is as long as it is.
-        if kind == "char" and type_.length is None and word != "bpchar":
-            return SqlType("char", length=1)
-        return type_
-    type_ = _modified(cursor, kind)
-    zoned = cursor.accept("WITH", "TIME", "ZONE")
-    if not zoned:
-        cursor.accept("WITHOUT", "TIME", "ZONE")
-        return type_
-    if kind == "time":
-        raise _unknown("time with time zone", token.start + 1)
-    return SqlType("timestamptz", scale=type_.scale)
+        word = "double precision"
+    if word in ("char", "character") and cursor.accept("VARYING"):
+        word = "varchar"
+    modifiers = _modifiers(cursor)
+    if word in ("time", "timestamp"):
+        if not cursor.accept("WITH", "TIME", "ZONE"):
+            cursor.accept("WITHOUT", "TIME", "ZONE")
+        elif word == "time":
+            raise _unknown("time with time zone", position)
+        else:
+            word = "timestamptz"
+    return _for_values(named_type((word,), False, modifiers, position), position)
 
 
-def _modified(cursor: Cursor, kind: str) -> SqlType:
-    """A kind with its modifiers in parentheses, if there are any and it takes them."""
-    if kind not in ("numeric", "char", "varchar", "time", "timestamp", "timestamptz"):
-        if cursor.at_symbol("("):
-            raise cursor.refusal(f'type modifier is not allowed for type "{FACTS[kind].name}"', "42601")
-        return SqlType(kind)
-    if not cursor.at_symbol("("):
-        return SqlType(kind)
-    if kind == "numeric":
-        return _numeric(cursor)
-    cursor.expect_symbol("(")
-    name = FACTS[kind].name
-    if kind in ("char", "varchar"):
-        length = _bounded(cursor, f"length for type {name}", 1, LENGTH_MAX)
-        type_ = SqlType(kind, length=length)
-    else:
-        digits = _bounded(cursor, f"precision for type {name}", 0, FRACTION_DIGITS_MAX)
-        type_ = SqlType(kind, scale=digits)
-    cursor.expect_symbol(")")
+def _for_values(type_: SqlType, position: int) -> SqlType:
+    """Columns and parameters are of a type that is known."""
+    if type_.kind == "unknown":
+        raise _unknown("unknown", position)
     return type_
 
 
-def _numeric(cursor: Cursor) -> SqlType:
-    """`(precision[, scale])`; the precision is checked and then forgotten."""
-    cursor.expect_symbol("(")
-    precision = _bounded(cursor, "precision for type numeric", 1, NUMERIC_PRECISION_MAX)
-    scale = 0
-    if cursor.accept_symbol(","):
-        scale = _bounded(cursor, "scale for type numeric", 0, precision)
-    cursor.expect_symbol(")")
-    return SqlType("numeric", scale=scale)
+def _modifiers(cursor: Cursor) -> tuple[Modifier, ...]:
+    """`(precision[, scale])` and the like."""
+
+    def modifier() -> Modifier:
+        position = cursor.error_position()
+        return cursor.integer(), position
+
+    return cursor.parenthesized(modifier) if cursor.at_symbol("(") else ()
 
 
-def _float(cursor: Cursor) -> SqlType:
-    cursor.expect_symbol("(")
-    bits = _bounded(cursor, "precision for type float", 1, 53)
-    cursor.expect_symbol(")")
+def _modified(kind: str, modifiers: tuple[Modifier, ...], position: int) -> SqlType:
+    """A kind with its modifiers, if it takes them."""
+    name = FACTS[kind].name
+    match kind, modifiers:
+        case "numeric", ((precision, at),):
+            _check(precision, f"precision for type {name}", 1, NUMERIC_PRECISION_MAX, at)
+            return SqlType(kind, scale=0)
+        case "numeric", ((precision, at), (scale, scale_at)):
+            # The precision is checked and then forgotten; the scale is the type.
+            _check(precision, f"precision for type {name}", 1, NUMERIC_PRECISION_MAX, at)
+            _check(scale, f"scale for type {name}", 0, precision, scale_at)
+            return SqlType(kind, scale=scale)
+        case (("char" | "varchar"), ((length, at),)):
+            _check(length, f"length for type {name}", 1, LENGTH_MAX, at)
+            return SqlType(kind, length=length)
+        case (("time" | "timestamp" | "timestamptz"), ((digits, at),)):
+            _check(digits, f"precision for type {name}", 0, FRACTION_DIGITS_MAX, at)
+            return SqlType(kind, scale=digits)
+        case (("numeric" | "char" | "varchar" | "time" | "timestamp" | "timestamptz"), _):
+            raise UserError("invalid type modifier", "22023", position=position)
+    shown = FACTS[kind].pg_name
+    raise UserError(f'type modifier is not allowed for type "{shown}"', "42601", position=position)
+
+
+def _float(modifiers: tuple[Modifier, ...]) -> SqlType:
+    bits, position = modifiers[0]
+    _check(bits, "precision for type float", 1, 53, position)
     return SqlType("float4" if bits <= 24 else "float8")
 
 
-def _bounded(cursor: Cursor, what: str, least: int, most: int) -> int:
-    token = cursor.peek()
-    value = cursor.integer()
+def _check(value: int, what: str, least: int, most: int, position: int) -> None:
     if not least <= value <= most:
-        raise UserError(f"{what} must be between {least} and {most}", "22023", position=token.start + 1)
-    return value
+        raise UserError(f"{what} must be between {least} and {most}", "22023", position=position)
 
 
 def _unknown(name: str, position: int) -> UserError:

@@ -10,6 +10,11 @@ of these may also be names.  Three sets tell what is not obvious from a word:
 A `Branch` is a tree of phrases: statements are found by their first words and
 options by their names, and the same walk knows what could have come instead.
 
+These are not the words of queries (select/words.py), and the two cannot be one list.
+The grammar of statements is Materialize's: here a name may be `user`, `only` or `do`,
+which PostgreSQL reserves, and may not be `like`, which names a function in a query.
+There a word has one of four classes, here it is a name or none.
+
 Not here: the grammar itself (statements/), reading words from a text (lexer.py).
 """
 

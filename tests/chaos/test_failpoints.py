@@ -68,13 +68,16 @@ class World:
             self.server.process = None
             self.server.start()
 
-    def check(self) -> None:
+    def check(self, beyond: dict[str, int] | None = None) -> dict[str, int]:
+        """Everything is right, and every source has progressed further than `beyond`."""
         with self.server.connect() as connection:
             connection.execute("SET statement_timeout = '20s'")
             offsets = check_equals_upstream(connection, list(self.tables.values()))
             found = {row[0] for row in connection.execute("SELECT n FROM book").fetchall()}
         assert found == self.rows, f"missing {self.rows - found}, too many {found - self.rows}"
-        assert offsets
+        for source, offset in (beyond or {}).items():
+            assert offsets[source] > offset, f"{source} does not go on from {offset}"
+        return offsets
 
 
 @pytest.fixture(scope="module")
@@ -89,13 +92,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         options = "WITH (TIMESTAMP INTERVAL '100ms')"
         server.query(f"CREATE SOURCE counter FROM LOAD GENERATOR COUNTER (MAX CARDINALITY 50) {options}")
         server.query(
-            "CREATE SOURCE kv FROM LOAD GENERATOR KEY VALUE (KEYS 100, SNAPSHOT ROUNDS 1, VALUE SIZE 8, SEED 1,"
-            f" PARTITIONS 2, BATCH SIZE 5, TRANSACTIONAL SNAPSHOT true, TICK INTERVAL '50ms') {options}"
+            "CREATE SOURCE kv FROM LOAD GENERATOR KEY VALUE (KEYS 100, SNAPSHOT ROUNDS 1, VALUE SIZE 8,"
+            f" SEED 1, PARTITIONS 2, BATCH SIZE 5, TRANSACTIONAL SNAPSHOT true, TICK INTERVAL '50ms') {options}"
         )
         server.query("CREATE TABLE book (n bigint)")
         made.create_fed("numbers", "counter", "counter")
         made.create_fed("pairs", "kv", "key_value")
-        eventually(lambda: made.check() is None, within_s=RECOVER_S_MAX)
+        eventually(made.check, within_s=RECOVER_S_MAX)
         yield made
         server.stop()
         check_files(server.data_dir)
@@ -148,7 +151,7 @@ def cause_of(name: str) -> Callable[[World], None]:
     return CAUSES.get(name) or CAUSES[name.partition(".")[0]]
 
 
-def settle_doubt(world: World, name: str, before: dict[str, Fed]) -> None:
+def settle_doubt(world: World, name: str, before: dict[str, Fed]) -> bool:
     """What a statement that was cut off was to do has happened or not; learn which."""
     world.revive()
     tables = {row[0] for row in world.server.query("SELECT name FROM mz_tables WHERE id LIKE 'u%'")}
@@ -166,15 +169,16 @@ def settle_doubt(world: World, name: str, before: dict[str, Fed]) -> None:
     if name == "tables.after_append":
         assert more, "a durable write is lost"
     world.rows |= more
+    return True
 
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", sorted(FAILPOINTS))
 def test_a_death_at_any_failpoint_leaves_everything_right(world: World, name: str) -> None:
-    before = dict(world.tables)
+    before, offsets = dict(world.tables), world.check()
     armed = world.folder / name
     armed.write_text("exit")
     cause_of(name)(world)
     eventually(lambda: not armed.exists(), within_s=DIE_S_MAX)
-    eventually(lambda: settle_doubt(world, name, before) is None, within_s=RECOVER_S_MAX)
-    eventually(lambda: world.check() is None, within_s=RECOVER_S_MAX)
+    eventually(lambda: settle_doubt(world, name, before), within_s=RECOVER_S_MAX)
+    eventually(lambda: world.check(offsets), within_s=RECOVER_S_MAX)

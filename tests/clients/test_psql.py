@@ -313,7 +313,7 @@ def test_ctrl_c_stops_a_query_on_spark(terminal: Terminal, server: HeadwaterServ
     server.query(f"INSERT INTO {objects}.numbers SELECT generate_series(1, 20000)")
     terminal.run("SET read_engine = spark;")
     assert "20000" in terminal.run("SELECT count(*) FROM numbers;")
-    busy = Processor(server)
+    busy = CpuUse(server)
     terminal.begin("SELECT count(*) FROM numbers a, numbers b, numbers c WHERE a.n * b.n = -c.n;", server)
     eventually(lambda: busy.share() > 0.3)
     terminal.interrupt()
@@ -322,7 +322,7 @@ def test_ctrl_c_stops_a_query_on_spark(terminal: Terminal, server: HeadwaterServ
     assert "20000" in terminal.run("SELECT count(*) FROM numbers;")
 
 
-class Processor:
+class CpuUse:
     """How much of a processor the cluster's Java process uses between two looks."""
 
     def __init__(self, server: HeadwaterServer) -> None:

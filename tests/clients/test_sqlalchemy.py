@@ -67,7 +67,8 @@ def objects(server: HeadwaterServer, schema: str) -> None:
         "CREATE VIEW {}.names AS SELECT name FROM {}.things",
         "CREATE SOURCE {}.auction FROM LOAD GENERATOR AUCTION (UP TO 1)",
         "CREATE TABLE {}.users FROM SOURCE {}.auction (REFERENCE users)",
-        "CREATE TABLE {}.orders (id int NOT NULL, customer varchar(40), total numeric(12, 2), placed_at timestamp)",
+        "CREATE TABLE {}.orders (id int NOT NULL, customer varchar(40), total numeric(12, 2),"
+        " placed_at timestamp)",
     ):
         server.query(statement.replace("{}", schema))
 

@@ -53,7 +53,9 @@ def rows_about(data_dir: Path, collection_id: str) -> int:
             for table in tables
         ]
         counts += [
-            ledger.execute(f"SELECT count(*) FROM ledger_{table} WHERE writer_id = ?", (collection_id,)).fetchone()[0]
+            ledger.execute(
+                f"SELECT count(*) FROM ledger_{table} WHERE writer_id = ?", (collection_id,)
+            ).fetchone()[0]
             for table in ("writer", "binding")
         ]
     return sum(counts)

@@ -57,6 +57,23 @@ def alive(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
+def descendants(pid: int) -> list[int]:
+    """Children of a process, their children, and so on."""
+    parents: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        parents.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    found, waiting = [], [pid]
+    while waiting:
+        children = parents.get(waiting.pop(), [])
+        found += children
+        waiting += children
+    return found
+
+
 class HeadwaterServer:
     """`headwater server` on a data directory of its own."""
 
@@ -148,6 +165,15 @@ class HeadwaterServer:
         if pid is not None:
             os.kill(pid, signal.SIGKILL)
             eventually(lambda: not alive(pid))
+
+    def kill_children(self, pid: int, name: str) -> list[int]:
+        """Kill the descendants of a process whose program has this name; returns their pids."""
+        found = [
+            child for child in descendants(pid) if Path(f"/proc/{child}/comm").read_text().strip() == name
+        ]
+        for child in found:
+            os.kill(child, signal.SIGKILL)
+        return found
 
     def kill_environment(self) -> None:
         """Leaves the cluster running."""

@@ -94,6 +94,9 @@ other> INSERT INTO t VALUES (2, 'again');
 ! SUBSCRIBE t UP TO 'nonsense';
 22023: AS OF or UP TO should be castable to a (non-null) mz_timestamp value
 
+! SUBSCRIBE t ENVELOPE UPSERT (KEY (a));
+0A000: ENVELOPE and WITHIN TIMESTAMP in SUBSCRIBE not yet supported
+
 ! SUBSCRIBE nothing;
 XX000: unknown catalog item 'nothing'
 

@@ -283,8 +283,68 @@ strict serializable
 > SHOW application_name;
 kept
 
+# Savepoints.
 ! SAVEPOINT a;
-0A000: SAVEPOINT not yet supported
+25P01: SAVEPOINT can only be used in transaction blocks
+
+> BEGIN;
+
+> INSERT INTO u VALUES (200);
+
+= SAVEPOINT a;
+SAVEPOINT
+
+> INSERT INTO u VALUES (201);
+
+! INSERT INTO u VALUES (1 / 0);
+22012: division by zero
+
+! SAVEPOINT b;
+25P02: current transaction is aborted, commands ignored until end of transaction block
+
+= ROLLBACK TO SAVEPOINT a;
+ROLLBACK
+
+> INSERT INTO u VALUES (202);
+
+= RELEASE a;
+RELEASE
+
+! ROLLBACK TO a;
+3B001: savepoint "a" does not exist
+
+= COMMIT;
+ROLLBACK
+
+> BEGIN; INSERT INTO u VALUES (200); SAVEPOINT a; INSERT INTO u VALUES (201); ROLLBACK TO a; COMMIT;
+
+> SELECT a FROM u WHERE a BETWEEN 200 AND 209;
+200
+
+# A read that failed goes on at the moment it began at.
+> BEGIN;
+
+> SELECT count(*) FROM u WHERE a BETWEEN 200 AND 209;
+1
+
+> SAVEPOINT a;
+
+! SELECT 1 / 0;
+22012: division by zero
+
+other> INSERT INTO u VALUES (205);
+
+> ROLLBACK TO a;
+
+> SELECT count(*) FROM u WHERE a BETWEEN 200 AND 209;
+1
+
+> COMMIT;
+
+> BEGIN; CREATE TABLE kept FROM SOURCE s (REFERENCE bids); SAVEPOINT a; CREATE TABLE not_kept FROM SOURCE s (REFERENCE bids); ROLLBACK TO a; COMMIT;
+
+> SELECT name FROM (SHOW TABLES) WHERE name LIKE '%kept';
+kept
 
 # Prepared statements.
 = PREPARE p AS SELECT $1::int + 1, $2;

@@ -55,7 +55,8 @@ def describe_declare(
     statement = parsed.statement
     if not isinstance(statement, Declare):
         raise UserError("DECLARE needs a query", "42601")
-    inner = session.describe(ParsedStatement(statement.statement, parsed.text, parsed.offset), parameter_types)
+    wrapped = ParsedStatement(statement.statement, parsed.text, parsed.offset)
+    inner = session.describe(wrapped, parameter_types)
     return Prepared(parsed, inner.parameters, None)
 
 

@@ -1,4 +1,4 @@
-"""BEGIN, COMMIT, ROLLBACK."""
+"""BEGIN, COMMIT, ROLLBACK, and savepoints."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING
 
 from headwater.coordinator.api import Notice, Prepared, Result
 from headwater.coordinator.transaction import Transaction
+from headwater.core.errors import UserError
 from headwater.sql.statements.begin import Begin
+from headwater.sql.statements.release_savepoint import ReleaseSavepoint
+from headwater.sql.statements.rollback_to import RollbackTo
+from headwater.sql.statements.savepoint import Savepoint
 
 if TYPE_CHECKING:
     from headwater.coordinator.session import SqlSession
@@ -43,3 +47,25 @@ async def run_rollback(session: SqlSession, prepared: Prepared, arguments: tuple
         session.notify(Notice("WARNING", "there is no transaction in progress", "25P01"))
     tag = await session.end_transaction(commit=False)
     return Result(lambda _: tag)
+
+
+async def run_savepoint(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    """SAVEPOINT, RELEASE and ROLLBACK TO."""
+    transaction = session.transaction
+    match prepared.parsed.statement:
+        case Savepoint(name):
+            _block(transaction, "SAVEPOINT").save(name)
+            return Result(lambda _: "SAVEPOINT")
+        case ReleaseSavepoint(name):
+            _block(transaction, "RELEASE SAVEPOINT").forget_after(name)
+            return Result(lambda _: "RELEASE")
+        case RollbackTo(name):
+            _block(transaction, "ROLLBACK TO SAVEPOINT").go_back(name)
+            return Result(lambda _: "ROLLBACK")
+    raise UserError("SAVEPOINT needs a name", "42601")
+
+
+def _block(transaction: Transaction | None, what: str) -> Transaction:
+    if transaction is None or not transaction.explicit:
+        raise UserError(f"{what} can only be used in transaction blocks", "25P01", hint="BEGIN one first.")
+    return transaction

@@ -84,6 +84,11 @@ async def run_discard(session: SqlSession, prepared: Prepared, arguments: tuple[
     return Result(lambda _: f"DISCARD {what.upper()}")
 
 
+async def run_unlisten(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    """Nobody listens to anything here, so there is nothing to stop."""
+    return Result(lambda _: "UNLISTEN")
+
+
 def describe_show(
     session: SqlSession, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]
 ) -> Prepared:

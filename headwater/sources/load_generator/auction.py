@@ -23,8 +23,7 @@ from headwater.sources.load_generator.generator import (
     Generator,
     Output,
     Rows,
-    fixed_rows,
-    no_changes,
+    fixed_output,
     one_unit_per_offset,
 )
 
@@ -80,11 +79,7 @@ def _buyer(bids: IntArray, auctions: IntArray) -> IntArray:
     return (_seller(auctions) + _CHANCE.below(USER_COUNT - 1, "buyer", bids)) % USER_COUNT + 1
 
 
-_organization_units, _organization_rows = fixed_rows(lambda options: ORGANIZATION_COUNT)
-_user_units, _user_rows = fixed_rows(lambda options: USER_COUNT)
-_account_units, _account_rows = fixed_rows(lambda options: ACCOUNT_COUNT)
-
-_ORGANIZATIONS = Output(
+_ORGANIZATIONS = fixed_output(
     name="organizations",
     columns=(
         (Column("id", INT8, False), lambda options, rows: columns.int8(rows[0] + 1)),
@@ -93,16 +88,10 @@ _ORGANIZATIONS = Output(
             lambda options, rows: columns.picked(lexicon.organizations(ORGANIZATION_COUNT), rows[0]),
         ),
     ),
-    discipline="appended",
-    keys=((0,),),
-    units=_organization_units,
-    rows=_organization_rows,
-    changes=no_changes,
-    rows_per_unit=1,
-    rows_per_offset=0,
+    count=lambda options: ORGANIZATION_COUNT,
 )
 
-_USERS = Output(
+_USERS = fixed_output(
     name="users",
     columns=(
         (Column("id", INT8, False), lambda options, rows: columns.int8(rows[0] + 1)),
@@ -115,16 +104,10 @@ _USERS = Output(
             lambda options, rows: columns.picked(lexicon.people(USER_COUNT), rows[0]),
         ),
     ),
-    discipline="appended",
-    keys=((0,),),
-    units=_user_units,
-    rows=_user_rows,
-    changes=no_changes,
-    rows_per_unit=1,
-    rows_per_offset=0,
+    count=lambda options: USER_COUNT,
 )
 
-_ACCOUNTS = Output(
+_ACCOUNTS = fixed_output(
     name="accounts",
     columns=(
         (Column("id", INT8, False), lambda options, rows: columns.int8(rows[0] + 1)),
@@ -137,13 +120,7 @@ _ACCOUNTS = Output(
             lambda options, rows: columns.int8(_CHANCE.between(100, 1_000_000, "balance", rows[0])),
         ),
     ),
-    discipline="appended",
-    keys=((0,),),
-    units=_account_units,
-    rows=_account_rows,
-    changes=no_changes,
-    rows_per_unit=1,
-    rows_per_offset=0,
+    count=lambda options: ACCOUNT_COUNT,
 )
 
 # Rows: (auction, offset)

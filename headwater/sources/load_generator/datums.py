@@ -46,7 +46,7 @@ from headwater.core.types import (
 from headwater.formats.arrow import arrow_type
 from headwater.sources.contract import Options
 from headwater.sources.load_generator import columns
-from headwater.sources.load_generator.generator import Fill, Generator, Output, Rows, fixed_rows, no_changes
+from headwater.sources.load_generator.generator import Fill, Generator, Rows, fixed_output
 
 _INF = float("inf")
 _NAN = float("nan")
@@ -149,21 +149,13 @@ def _fill(name: str) -> Fill:
     return fill
 
 
-_units, _rows = fixed_rows(lambda options: ROW_COUNT)
-
-_OUTPUT = Output(
+_OUTPUT = fixed_output(
     name="datums",
     columns=(
         (Column("rowid", INT8, False), lambda options, rows: columns.int8(rows[0] + 1)),
         *((Column(name, type_), _fill(name)) for name, type_, _ in _DATUMS),
     ),
-    discipline="appended",
-    keys=((0,),),
-    units=_units,
-    rows=_rows,
-    changes=no_changes,
-    rows_per_unit=1,
-    rows_per_offset=0,
+    count=lambda options: ROW_COUNT,
 )
 
 DATUMS = Generator("datums", lambda options: (_OUTPUT,), length=lambda options: 1)

@@ -100,10 +100,10 @@ def no_changes(options: Options, start: int, end: int) -> Changes:
     return Changes((np.empty(0, np.int64),), np.empty(0, np.int64))
 
 
-def fixed_rows(
-    count: Callable[[Options], int],
-) -> tuple[Callable[[Options, int], int], Callable[[Options, int, int, int], Rows]]:
-    """`units` and `rows` of an output that holds rows 0 .. count - 1 from offset 0 on."""
+def fixed_output(
+    name: str, columns: tuple[tuple[Column, Fill], ...], count: Callable[[Options], int]
+) -> Output:
+    """An output that holds rows 0 .. count - 1 from offset 0 on, known by its first column."""
 
     def units(options: Options, at: int) -> int:
         return count(options) if at > 0 else 0
@@ -111,7 +111,17 @@ def fixed_rows(
     def rows(options: Options, at: int, start: int, end: int) -> Rows:
         return (np.arange(start, end, dtype=np.int64),)
 
-    return units, rows
+    return Output(
+        name=name,
+        columns=columns,
+        discipline="appended",
+        keys=((0,),),
+        units=units,
+        rows=rows,
+        changes=no_changes,
+        rows_per_unit=1,
+        rows_per_offset=0,
+    )
 
 
 def one_unit_per_offset(options: Options, at: int) -> int:

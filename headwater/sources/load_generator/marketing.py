@@ -28,8 +28,7 @@ from headwater.sources.load_generator.generator import (
     Generator,
     Output,
     Rows,
-    fixed_rows,
-    no_changes,
+    fixed_output,
     one_unit_per_offset,
 )
 
@@ -184,14 +183,11 @@ def _coupon_rows(options: Options, at: int, start: int, end: int) -> Rows:
     return (coupons[_coupon_offset(coupons) < at],)
 
 
-_customer_units, _customer_rows = fixed_rows(lambda options: CUSTOMER_COUNT)
-
-
 def _time(options: Options, offsets: IntArray) -> pa.Array:
     return columns.timestamptz(pace.time_us(options, offsets))
 
 
-_CUSTOMERS = Output(
+_CUSTOMERS = fixed_output(
     name="customers",
     columns=(
         (Column("id", INT8, False), lambda options, rows: columns.int8(rows[0] + 1)),
@@ -204,13 +200,7 @@ _CUSTOMERS = Output(
             lambda options, rows: columns.int8(_CHANCE.between(10_000, 250_000, "income", rows[0])),
         ),
     ),
-    discipline="appended",
-    keys=((0,),),
-    units=_customer_units,
-    rows=_customer_rows,
-    changes=no_changes,
-    rows_per_unit=1,
-    rows_per_offset=0,
+    count=lambda options: CUSTOMER_COUNT,
 )
 
 _IMPRESSIONS = Output(

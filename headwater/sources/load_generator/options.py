@@ -21,15 +21,13 @@ from typing import Any
 
 from headwater.core import limits
 from headwater.core.errors import UserError
-from headwater.formats.text_intervals import parse_interval
+from headwater.core.interval import parse_interval
 
 TICK_INTERVAL_MS_DEFAULT = 1_000
 SCALE_FACTOR_DEFAULT = 0.01
 SEED_DEFAULT = 0
 
 _WHOLE_MAX = 2**63 - 1
-_DAY_US = 86_400_000_000
-_MONTH_DAYS = 30
 
 _TICKS = ("TICK INTERVAL", "AS OF", "UP TO")
 _KEY_VALUE_NEEDED = ("KEYS", "SNAPSHOT ROUNDS", "VALUE SIZE", "SEED", "PARTITIONS", "BATCH SIZE")
@@ -179,8 +177,7 @@ def _interval_ms(value: Any) -> int | float:
             f"TICK INTERVAL must be an interval, not {value}",
             hint="Write it as text, for example '1s' or '100ms'.",
         )
-    months, days, us = parse_interval(value)
-    total_us = (months * _MONTH_DAYS + days) * _DAY_US + us
+    total_us = parse_interval(value).total_microseconds()
     if total_us <= 0:
         raise UserError("TICK INTERVAL must be larger than 0")
     return total_us // 1_000 if total_us % 1_000 == 0 else total_us / 1_000

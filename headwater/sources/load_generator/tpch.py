@@ -23,7 +23,7 @@ from headwater.core.types import INT4, INT8, TEXT, numeric
 from headwater.sources.contract import Options
 from headwater.sources.load_generator import columns, lexicon
 from headwater.sources.load_generator.chance import Chance, IntArray
-from headwater.sources.load_generator.generator import Fill, Generator, Output, Rows, fixed_rows, no_changes
+from headwater.sources.load_generator.generator import Fill, Generator, Output, Rows, fixed_output, no_changes
 from headwater.sources.load_generator.tpch_counts import customer_count, part_count, supplier_count
 from headwater.sources.load_generator.tpch_orders import LINEITEM, ORDERS
 from headwater.sources.load_generator.tpch_parts import retail_cents, supplier_of_part, suppliers_per_part
@@ -115,9 +115,7 @@ def _supplier_comment(options: Options, rows: Rows) -> pa.Array:
     return columns.picked(pool, np.where(recommended, len(pool) - 1, places))
 
 
-_supplier_units, _supplier_rows = fixed_rows(supplier_count)
-
-_SUPPLIER = Output(
+_SUPPLIER = fixed_output(
     name="supplier",
     columns=(
         (Column("s_suppkey", INT8, False), _key),
@@ -128,18 +126,10 @@ _SUPPLIER = Output(
         (Column("s_acctbal", _MONEY, False), _balance("supplier")),
         (Column("s_comment", TEXT, False), _supplier_comment),
     ),
-    discipline="appended",
-    keys=((0,),),
-    units=_supplier_units,
-    rows=_supplier_rows,
-    changes=no_changes,
-    rows_per_unit=1,
-    rows_per_offset=0,
+    count=supplier_count,
 )
 
-_customer_units, _customer_rows = fixed_rows(customer_count)
-
-_CUSTOMER = Output(
+_CUSTOMER = fixed_output(
     name="customer",
     columns=(
         (Column("c_custkey", INT8, False), _key),
@@ -157,13 +147,7 @@ _CUSTOMER = Output(
         ),
         (Column("c_comment", TEXT, False), _comment("customer")),
     ),
-    discipline="appended",
-    keys=((0,),),
-    units=_customer_units,
-    rows=_customer_rows,
-    changes=no_changes,
-    rows_per_unit=1,
-    rows_per_offset=0,
+    count=customer_count,
 )
 
 
@@ -208,9 +192,7 @@ def _brand(options: Options, rows: Rows) -> pa.Array:
     return columns.text_of_pieces(len(rows[0]), "Brand#", columns.digits(number, 2))
 
 
-_part_units, _part_rows = fixed_rows(part_count)
-
-_PART = Output(
+_PART = fixed_output(
     name="part",
     columns=(
         (Column("p_partkey", INT8, False), _key),
@@ -226,13 +208,7 @@ _PART = Output(
         (Column("p_retailprice", _MONEY, False), lambda options, rows: columns.money(retail_cents(rows[0]))),
         (Column("p_comment", TEXT, False), _comment("part")),
     ),
-    discipline="appended",
-    keys=((0,),),
-    units=_part_units,
-    rows=_part_rows,
-    changes=no_changes,
-    rows_per_unit=1,
-    rows_per_offset=0,
+    count=part_count,
 )
 
 
@@ -276,9 +252,7 @@ _PARTSUPP = Output(
 
 # Nations and regions
 
-_nation_units, _nation_rows = fixed_rows(lambda options: len(lexicon.NATIONS))
-
-_NATION = Output(
+_NATION = fixed_output(
     name="nation",
     columns=(
         (Column("n_nationkey", INT8, False), _number),
@@ -292,31 +266,17 @@ _NATION = Output(
         ),
         (Column("n_comment", TEXT, False), _comment("nation")),
     ),
-    discipline="appended",
-    keys=((0,),),
-    units=_nation_units,
-    rows=_nation_rows,
-    changes=no_changes,
-    rows_per_unit=1,
-    rows_per_offset=0,
+    count=lambda options: len(lexicon.NATIONS),
 )
 
-_region_units, _region_rows = fixed_rows(lambda options: len(lexicon.REGIONS))
-
-_REGION = Output(
+_REGION = fixed_output(
     name="region",
     columns=(
         (Column("r_regionkey", INT8, False), _number),
         (Column("r_name", TEXT, False), lambda options, rows: columns.picked(lexicon.REGIONS, rows[0])),
         (Column("r_comment", TEXT, False), _comment("region")),
     ),
-    discipline="appended",
-    keys=((0,),),
-    units=_region_units,
-    rows=_region_rows,
-    changes=no_changes,
-    rows_per_unit=1,
-    rows_per_offset=0,
+    count=lambda options: len(lexicon.REGIONS),
 )
 
 

@@ -20,8 +20,10 @@ from headwater.sql.select.plan import (
     Constant,
     Expression,
     Filter,
+    Limit,
     OutputColumn,
     Parameter,
+    Project,
     RecordOf,
     Scan,
     Subquery,
@@ -61,7 +63,7 @@ def cast_to(clause: Clause, value: Expression, target: SqlType, at: int) -> Expr
         return value
     if target.kind in _NAMED and source.kind in _TEXTS:
         if not isinstance(value, Constant):
-            raise not_supported(f"a cast of a column to {type_name(target)}", position=at + 1)
+            return _oid_of(clause, value, target, at)
         return coerce(clause.planning, Constant(value.value, UNKNOWN), target, at, explicit=True)
     if source.kind in _NAMED and target.kind in _TEXTS:
         return cast_to(clause, _name_of(clause, value), target, at)
@@ -72,6 +74,22 @@ def cast_to(clause: Clause, value: Expression, target: SqlType, at: int) -> Expr
             f"cannot cast type {type_name(source)} to {type_name(target)}", "42846", position=at + 1
         )
     return coerce(clause.planning, value, target, at, explicit=True)
+
+
+def _oid_of(clause: Clause, value: Expression, target: SqlType, at: int) -> Expression:
+    """The oid behind a name in a column: looked up by its bare name; NULL when there is none."""
+    table, column = _NAMED[target.kind]
+    planning = clause.planning
+    found = planning.names.find_relation(("pg_catalog", table))
+    kinds = {c.name: c.type for c in found.relation.columns}
+    planning.relation_ids.add(found.id)
+    oid, name = planning.column("oid", kinds["oid"]), planning.column(column, kinds[column])
+    scan = Scan(found.id, f"pg_catalog.{table}", (oid, name))
+    given = coerce(planning, value, TEXT, at, explicit=True)
+    matching = Filter(scan, equal(planning, Cast(reference(name), TEXT), given, at))
+    shown = planning.column("oid", target)
+    first = Limit(Project(matching, ((shown, Cast(reference(oid), target)),)), Constant("1", INT8), None)
+    return Subquery("scalar", first, shown.id, target)
 
 
 def _name_of(clause: Clause, value: Expression) -> Expression:

@@ -74,6 +74,16 @@ _ARGUMENTS: Final = """
     (SELECT coalesce((SELECT string_agg(format_type(a.type, NULL), ', ' ORDER BY a.n)
         FROM unnest(p.proargtypes) WITH ORDINALITY AS a (type, n)), '')
      FROM pg_catalog.pg_proc p WHERE p.oid = arg1)"""
+_REGTYPE: Final = """
+    (SELECT min(t.oid) FROM pg_catalog.pg_type t
+     WHERE t.typname::text = arg1 OR format_type(t.oid, NULL) = lower(arg1))::regtype"""
+_REGCLASS: Final = """
+    (SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+     WHERE n.nspname || '.' || c.relname = replace(arg1, '"', '')
+        OR (c.relname = replace(arg1, '"', '') AND pg_table_is_visible(c.oid))
+     LIMIT 1)::regclass"""
+_REGNAMESPACE: Final = """
+    (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = replace(arg1, '"', ''))::regnamespace"""
 _SETTING: Final = "(SELECT setting FROM pg_catalog.pg_settings WHERE name = lower(arg1))"
 
 _ANSWERS: Final[dict[str, tuple[_Answer, ...]]] = {
@@ -91,6 +101,9 @@ _ANSWERS: Final[dict[str, tuple[_Answer, ...]]] = {
     "pg_get_function_sqlbody": (_Answer((OID,), "NULL::text"),),
     "pg_database_size": (_Answer((TEXT,), "NULL::int8"), _Answer((OID,), "NULL::int8")),
     "pg_tablespace_size": (_Answer((TEXT,), "NULL::int8"), _Answer((OID,), "NULL::int8")),
+    "to_regtype": (_Answer((TEXT,), _REGTYPE),),
+    "to_regclass": (_Answer((TEXT,), _REGCLASS),),
+    "to_regnamespace": (_Answer((TEXT,), _REGNAMESPACE),),
     "pg_get_indexdef": (_Answer((OID,), "NULL::text"), _Answer((OID, INT4, BOOL), "NULL::text")),
     "pg_get_ruledef": (_Answer((OID,), "NULL::text"), _Answer((OID, BOOL), "NULL::text")),
     "pg_get_triggerdef": (_Answer((OID,), "NULL::text"), _Answer((OID, BOOL), "NULL::text")),

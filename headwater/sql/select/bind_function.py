@@ -40,6 +40,15 @@ from headwater.sql.select.walk import free_column_ids
 Bind = Callable[[Clause, Syntax], Expression]
 
 _SCHEMAS: Final = ("pg_catalog", "mz_catalog", "mz_internal", "information_schema", "mz_unsafe")
+# There is one kind of document, however it is asked for.
+_DOCUMENTS: Final = {
+    "json_agg": "jsonb_agg",
+    "json_build_array": "jsonb_build_array",
+    "json_build_object": "jsonb_build_object",
+    "json_object_agg": "jsonb_object_agg",
+    "row_to_json": "to_jsonb",
+    "to_json": "to_jsonb",
+}
 _COMMON: Final = ("coalesce", "greatest", "least")
 
 
@@ -47,7 +56,7 @@ def function_name(call: FunctionCall) -> str:
     """The bare name; only system schemas have functions."""
     if len(call.name) > 1 and call.name[-2] not in _SCHEMAS:
         raise UserError(f'schema "{call.name[-2]}" does not exist', "3F000", position=call.at + 1)
-    return call.name[-1]
+    return _DOCUMENTS.get(call.name[-1], call.name[-1])
 
 
 def bind_call(clause: Clause, call: FunctionCall, bind: Bind) -> Expression:

@@ -1,14 +1,14 @@
 """A place in the tokens of a query, with the few moves that every parser makes.
 
-Not here: the tokens (tokens.py), any grammar (parse_*.py).
+Not here: the tokens (sql/lexer.py), any grammar (parse_*.py).
 """
 
 from __future__ import annotations
 
 from headwater.core.errors import UserError, syntax_error
 from headwater.core.limits import EXPRESSION_DEPTH_MAX
-from headwater.sql.select.tokens import Token, tokenize
-from headwater.sql.select.words import KEYWORDS, RESERVED, column_name
+from headwater.sql.lexer import Token, name_shown, symbol_name, tokenize
+from headwater.sql.select.words import RESERVED, column_name
 
 
 class Cursor:
@@ -64,7 +64,7 @@ class Cursor:
 
     def mark(self, value: str, ahead: int = 0) -> bool:
         token = self.peek(ahead) if ahead else self.token
-        return token.kind in ("mark", "operator") and token.value == value
+        return token.kind == "symbol" and token.value == value
 
     def take_mark(self, value: str) -> bool:
         if not self.mark(value):
@@ -74,8 +74,7 @@ class Cursor:
 
     def expect_mark(self, value: str) -> Token:
         if not self.mark(value):
-            names = {"(": "left parenthesis", ")": "right parenthesis", "]": "right square bracket"}
-            raise self.expected(names.get(value, value))
+            raise self.expected(symbol_name(value))
         return self.take()
 
     # Names
@@ -106,9 +105,9 @@ class Cursor:
     def expected(self, what: str) -> UserError:
         """`Expected what, found token`."""
         token = self.token
-        shown = token.described()
-        if token.kind == "word" and token.value in KEYWORDS:
-            shown = token.value.upper() if token.value in RESERVED else shown
+        shown = str(token)
+        if token.kind == "word":  # here only reserved words are more than names
+            shown = token.keyword if token.value in RESERVED else name_shown(token.value)
         return syntax_error(f"Expected {what}, found {shown}", token.start + 1)
 
     def enter(self) -> None:

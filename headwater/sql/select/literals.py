@@ -16,15 +16,15 @@ from typing import Final
 import pyarrow as pa
 
 from headwater.core.errors import UserError
+from headwater.core.interval import DAY_US, HOUR_US, MINUTE_US
 from headwater.core.names import Names, SessionFacts
 from headwater.core.types import INT4, INT8, INTERVAL, NUMERIC_DIGITS_MAX, SqlType, format_type, numeric
 from headwater.formats.text import from_text, to_text
 from headwater.sql.select.plan import Constant
+from headwater.sql.select.syntax import INTERVAL_FIELDS
 
-_DAY_US: Final = 86_400_000_000
 _MOMENTS: Final = {"now": 0, "today": 0, "yesterday": -1, "tomorrow": 1}
-_FIELDS: Final = ("year", "month", "day", "hour", "minute", "second")
-_FIELD_US: Final = {"hour": 3_600_000_000, "minute": 60_000_000}
+_FIELD_US: Final = {"hour": HOUR_US, "minute": MINUTE_US}
 _TEXTS: Final = ("text", "unknown", "mz_aclitem")
 
 
@@ -97,14 +97,14 @@ def _moment(text: str, type_: SqlType, facts: SessionFacts) -> str | None:
         return None
     micros = facts.now_us
     if word != "now":
-        micros = (micros // _DAY_US + _MOMENTS[word]) * _DAY_US
+        micros = (micros // DAY_US + _MOMENTS[word]) * DAY_US
     return timestamp_text(micros, type_)
 
 
 def timestamp_text(micros: int, type_: SqlType) -> str:
     """A moment in microseconds since the epoch, as text of a date or timestamp."""
     if type_.kind == "date":
-        array = pa.array([micros // _DAY_US], pa.int32()).cast(pa.date32())
+        array = pa.array([micros // DAY_US], pa.int32()).cast(pa.date32())
     else:
         if type_.scale is not None:
             unit = 10 ** (6 - type_.scale)
@@ -142,7 +142,7 @@ def interval_literal(text: str, fields: str | None, at: int) -> Constant:
         text = f"{text} {last}"
     array = from_text(pa.array([_interval(text, at)]), INTERVAL)
     months, days, micros = (array.field(i)[0].as_py() for i in range(3))
-    index = _FIELDS.index(last)
+    index = INTERVAL_FIELDS.index(last)
     if index == 0:
         months = _cut(months, 12)
     days = days if index >= 2 else 0

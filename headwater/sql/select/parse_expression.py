@@ -99,7 +99,7 @@ def _prefix(grammar: Grammar) -> Syntax:
     if token.kind == "word" and token.value == "not":
         cursor.take()
         return Junction("not", (expression(grammar, NOT),), token.start)
-    if token.kind == "operator" and token.value != "*":
+    if token.operator and token.value != "*":
         cursor.take()
         if token.value in ("+", "-"):
             operand = expression(grammar, MINUS)
@@ -114,9 +114,9 @@ def _prefix(grammar: Grammar) -> Syntax:
 def _infix_level(cursor: Cursor) -> int | None:
     """How tightly the operator here binds; None when there is none."""
     token = cursor.token
-    if token.kind == "operator":
+    if token.operator:
         return None if token.value == "=>" else _OPERATOR_LEVELS.get(token.value, OTHER)
-    if token.kind == "mark":
+    if token.kind == "symbol":
         return {"::": CAST, "[": INDEX, ".": INDEX}.get(token.value)
     if token.kind != "word":
         return None
@@ -134,7 +134,7 @@ def _infix(grammar: Grammar, left: Syntax, level: int) -> Syntax:
     at = cursor.token.start
     if level in (OR, AND):
         return _junction(grammar, left, "or" if level == OR else "and")
-    if cursor.token.kind == "operator" or cursor.word("operator"):
+    if cursor.token.operator or cursor.word("operator"):
         return _operation(grammar, left, level)
     if level == IS:
         return _is(grammar, left)
@@ -180,7 +180,7 @@ def _operation(grammar: Grammar, left: Syntax, level: int) -> Syntax:
             if schema != "pg_catalog":
                 raise not_supported(f'operators of schema "{schema}"', position=token.start + 1)
             cursor.expect_mark(".")
-        if cursor.token.kind != "operator":
+        if not cursor.token.operator:
             raise cursor.expected("an operator")
         operator = cursor.take().value
         cursor.expect_mark(")")
@@ -213,7 +213,7 @@ def _is(grammar: Grammar, left: Syntax) -> Syntax:
         return DistinctFrom(left, expression(grammar, COMPARISON), negated, token.start)
     for word in ("null", "true", "false", "unknown"):
         if cursor.take_word(word):
-            return IsTest(left, word, negated, token.start)  # type: ignore[arg-type]
+            return IsTest(left, word, negated, token.start)
     if cursor.word("json", "document", "normalized", "of"):
         raise not_supported(f"IS {cursor.token.value.upper()}", position=token.start + 1)
     raise cursor.expected("NULL or TRUE or FALSE or UNKNOWN or DISTINCT FROM")

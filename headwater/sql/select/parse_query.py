@@ -33,6 +33,7 @@ from headwater.sql.select.syntax import (
     Syntax,
     TableName,
     ValuesBody,
+    WindowSpec,
     Word,
 )
 from headwater.sql.select.words import FUNCTION_OR_TYPE, NOT_BARE_LABEL, RESERVED
@@ -192,7 +193,8 @@ class Parser:
     def _select(self) -> SelectBody:
         cursor = self.cursor
         at = cursor.take().start
-        distinct, distinct_on = False, ()
+        distinct = False
+        distinct_on: tuple[Syntax, ...] = ()
         if cursor.take_word("distinct"):
             distinct = True
             if cursor.take_word("on"):
@@ -216,7 +218,7 @@ class Parser:
                 windows.append(self._named_window())
         return SelectBody(items, sources, where, group_by, having, tuple(windows), distinct, distinct_on, at)
 
-    def _named_window(self) -> tuple[str, functions.WindowSpec]:
+    def _named_window(self) -> tuple[str, WindowSpec]:
         name = self.cursor.name()
         self.cursor.expect_word("as")
         return name, functions.window_spec(self)
@@ -304,15 +306,15 @@ class Parser:
             case "string":
                 cursor.take()
                 return String(token.value, token.start)
-            case "bits":
+            case "hex":
                 raise not_supported("bit strings", position=token.start + 1)
             case "parameter":
                 cursor.take()
-                return Positional(int(token.value), token.start)
-            case "operator" if token.value == "*":
+                return Positional(int(token.value[1:]), token.start)
+            case "symbol" if token.value == "*":
                 cursor.take()
                 return Star((), token.start)
-            case "mark" if token.value == "(":
+            case "symbol" if token.value == "(":
                 return self._parenthesised()
             case "word":
                 return self._word()

@@ -9,10 +9,8 @@ from typing import Final
 
 from headwater.core.errors import not_supported, syntax_error
 from headwater.sql.select.cursor import Cursor
-from headwater.sql.select.syntax import TypeName
+from headwater.sql.select.syntax import INTERVAL_FIELDS, TypeName
 from headwater.sql.select.words import RESERVED, word_set
-
-_FIELDS: Final = ("year", "month", "day", "hour", "minute", "second")
 
 LITERAL_STARTS: Final = word_set(
     """bigint bit boolean char character dec decimal double float int integer national nchar numeric real
@@ -102,13 +100,13 @@ def _several_words(cursor: Cursor, word: str, at: int) -> TypeName:
 
 def interval_fields(cursor: Cursor) -> str | None:
     """YEAR, DAY TO SECOND and the like after INTERVAL."""
-    first = cursor.take_word(*_FIELDS)
+    first = cursor.take_word(*INTERVAL_FIELDS)
     if first is None:
         return None
     fields = first
     if cursor.take_word("to"):
-        last = cursor.take_word(*_FIELDS)
-        if last is None or _FIELDS.index(last) <= _FIELDS.index(first):
+        last = cursor.take_word(*INTERVAL_FIELDS)
+        if last is None or INTERVAL_FIELDS.index(last) <= INTERVAL_FIELDS.index(first):
             raise cursor.expected("an interval field")
         fields = f"{first} to {last}"
     if fields.endswith("second"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from headwater.core.errors import InvariantViolation
 from headwater.core.types import SqlType
@@ -26,8 +26,10 @@ def side_by_side(functions: Sequence[TableFunction]) -> TableFunction:
     return TableFunction(made, arguments, columns)
 
 
-def _zipped(functions: Sequence[TableFunction], rows: object, forms: list[Form | None]) -> Form | None:
-    if any(form is None for form in forms) or not callable(rows):
+def _zipped(
+    functions: Sequence[TableFunction], rows: Callable[[list[str]], str], forms: list[Form | None]
+) -> Form | None:
+    if any(form is None for form in forms):
         return None
 
     def form(texts: tuple[str, ...], types: tuple[SqlType, ...]) -> str:
@@ -36,7 +38,7 @@ def _zipped(functions: Sequence[TableFunction], rows: object, forms: list[Form |
             end = begin + len(function.arguments)
             lists.append(_applied(one, texts[begin:end], types[begin:end]))
             begin = end
-        return str(rows(lists))
+        return rows(lists)
 
     return form
 

@@ -10,7 +10,7 @@ Not here: reading the text (parse_*.py), meaning (bind_*.py).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 # Expressions
 
@@ -61,6 +61,10 @@ class Positional:
 
     number: int
     at: int
+
+
+INTERVAL_FIELDS: Final = ("year", "month", "day", "hour", "minute", "second")
+"""What may follow INTERVAL, the largest first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""Which words are reserved, and where: PostgreSQL's keyword classes.
+"""Which words of a query are reserved, and where: PostgreSQL's keyword classes.
+
+Statements have their own list (sql/words.py, which says why): what may name an object
+there is not what may name a column, a function or a label here.
 
 Not here: the grammar (parse_*.py).
 """
@@ -42,15 +45,6 @@ NOT_BARE_LABEL: Final = word_set(
     varying where window with within without year"""
 )
 """A column label only after AS."""
-
-KEYWORDS: Final = (
-    RESERVED
-    | FUNCTION_OR_TYPE
-    | NOT_FUNCTION
-    | NOT_BARE_LABEL
-    | word_set("at by escape rows range groups preceding following unbounded over filter first last")
-)
-"""Words that a syntax error shows as keywords, in upper case."""
 
 
 def column_name(word: str) -> bool:

@@ -44,8 +44,11 @@ from headwater.sql.statements import (
     fetch,
     insert,
     prepare,
+    release_savepoint,
     reset,
     rollback,
+    rollback_to,
+    savepoint,
     select,
     set_transaction,
     set_variable,
@@ -54,6 +57,7 @@ from headwater.sql.statements import (
     show_objects,
     show_variable,
     subscribe,
+    unlisten,
     update,
 )
 
@@ -107,7 +111,11 @@ STATEMENT_FILES: Final[tuple[StatementFile, ...]] = (
     begin,
     commit,
     rollback,
+    rollback_to,
+    savepoint,
+    release_savepoint,
     prepare,
     execute,
     deallocate,
+    unlisten,
 )

@@ -130,12 +130,12 @@ def test_a_task_that_is_tried_again_writes_another_file(tmp_path: Path) -> None:
     assert replace(first, path="") == replace(second, path="")
 
 
-def test_a_file_that_is_missing_is_an_error_that_names_the_table(tmp_path: Path) -> None:
+def test_a_file_that_is_missing_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     plan = plan_of("keyed", [FileEntry("missing.parquet", 1, 1)], [], EVERY_KIND)
     failed = run_task(FoldTask(str(tmp_path), plan, 0, 1, MEMORY_BYTES))
     assert isinstance(failed, Failed)
     assert isinstance(failed.error, TransientError)
-    assert "u1" in str(failed.error)
+    assert "missing.parquet" in str(failed.error)
     assert "\n" not in str(failed.error)
     assert not list(tmp_path.rglob("*.parquet"))
 

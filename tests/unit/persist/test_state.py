@@ -91,6 +91,9 @@ def test_a_commit_that_is_repeated_changes_nothing(tmp_path: Path) -> None:
     for _ in range(3):
         commit(tmp_path, files, 10)
     assert rows_of(tmp_path) == bag([(1, "a")])
+    log = tmp_path / table_root("u1") / "_delta_log"
+    assert '"add"' in (log / f"{0:020}.json").read_text()
+    assert '"add"' not in (log / f"{2:020}.json").read_text()
 
 
 def test_a_commit_that_the_ledger_never_heard_of_is_corrected_by_the_next(tmp_path: Path) -> None:

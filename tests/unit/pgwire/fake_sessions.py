@@ -217,6 +217,9 @@ class FakeSession:
     def _closed(self) -> None:
         self.sessions.closed_results += 1
 
+    def cursor_columns(self, name: str) -> tuple[Column, ...] | None:
+        return None
+
     def begin_implicit(self) -> None:
         self.sessions.calls.append("begin implicit")
 

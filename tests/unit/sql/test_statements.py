@@ -14,11 +14,11 @@ import pytest
 
 import headwater.sql
 import headwater.sql.statements
+from headwater.core.interval import Interval
 from headwater.core.types import SqlType, array_of
 from headwater.sql.cluster_options import ClusterOptions
 from headwater.sql.copy_options import CopyOptions
 from headwater.sql.cursor import Name, SqlText
-from headwater.sql.interval import Interval
 from headwater.sql.options import Duration
 from headwater.sql.parse import parse_statement, parse_statements
 from headwater.sql.parts import AsOf, Filter

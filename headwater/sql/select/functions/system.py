@@ -1,10 +1,10 @@
 """Functions that clients ask about the system: what psql's commands and reflection use.
 
-Everything is visible and permitted here, nobody wrote comments or defaults, so most answers
-are constants; types print by their oid.
+Everything is permitted here, and of many kinds of objects there are none, so most answers are
+constants; types print by their oid.
 
-Not here: functions of the session (current_user, version, ...) and those that need names of
-the catalog, which the binder makes.
+Not here: functions of the session (bind_session.py), and those whose answer is in the catalog
+(bind_catalog.py).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def _nothing(name: str, arguments: tuple[Wanted, ...]) -> Function:
 
 
 _VISIBLE: Final = (
-    "table", "type", "function", "operator", "opclass", "opfamily", "conversion", "ts_config", "ts_dict",
-    "ts_parser", "ts_template", "collation", "statistics_obj",
+    "type", "function", "operator", "opclass", "opfamily", "conversion", "ts_config", "ts_dict", "ts_parser",
+    "ts_template", "collation", "statistics_obj",
 )  # fmt: skip
 
 
@@ -70,17 +70,10 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     kernel_function("format_type", (OID, INT4), TEXT, "hw_format_type"),
     kernel_function("pg_encoding_to_char", (INT4,), NAME, "hw_encoding_name"),
     kernel_function("pg_char_to_encoding", (NAME,), INT4, "hw_encoding_number"),
-    _nothing("obj_description", (OID, TEXT)),
-    _nothing("obj_description", (OID,)),
-    _nothing("col_description", (OID, INT4)),
-    _nothing("shobj_description", (OID, TEXT)),
     _nothing("pg_get_partkeydef", (OID,)),
     _nothing("pg_get_partition_constraintdef", (OID,)),
     _nothing("pg_get_statisticsobjdef_columns", (OID,)),
     _nothing("pg_get_serial_sequence", (TEXT, TEXT)),
-    _nothing("pg_get_function_result", (OID,)),
-    _nothing("pg_get_function_arguments", (OID,)),
-    _nothing("pg_get_function_identity_arguments", (OID,)),
     _nothing("pg_tablespace_location", (OID,)),
     _answer("pg_get_expr", (TEXT, OID), TEXT, "{0}"),
     _answer("pg_get_expr", (TEXT, OID, BOOL), TEXT, "{0}"),

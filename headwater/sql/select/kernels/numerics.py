@@ -37,6 +37,7 @@ _WEIGHT_MAX: Final = 131_072
 _EXACT: Final = Context(prec=200_000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 _EXPONENT_MAX: Final = 6000  # PostgreSQL's bound for exp(), and with a margin for powers
 _POWER_EXPONENT_MAX: Final = 6020.0
+_INVERTED: Final = bytes(255 - byte for byte in range(256))
 _LOG10_E: Final = 0.434294481903252
 _LN_10: Final = 2.302585092994046
 
@@ -382,14 +383,17 @@ def sort_key(text: str) -> bytes:
     special = {"-Infinity": b"\x00", "Infinity": b"\x04", "NaN": b"\x05"}.get(text)
     if special is not None:
         return special
-    value = Decimal(text)
-    if not value:
+    negative = text.startswith("-")
+    whole, _, fraction = text.lstrip("-").partition(".")
+    if whole != "0":
+        place, digits = len(whole) - 1, (whole + fraction).rstrip("0")
+    else:
+        rest = fraction.lstrip("0")
+        place, digits = len(rest) - len(fraction) - 1, rest.rstrip("0")
+    if not digits:
         return b"\x02"
-    place = (value.adjusted() + 2**31).to_bytes(4, "big")
-    digits = "".join(map(str, value.as_tuple().digits)).rstrip("0").encode()
-    if value > 0:
-        return b"\x03" + place + digits
-    return b"\x01" + bytes(255 - byte for byte in place + digits) + b"\xff"
+    key = (place + 2**31).to_bytes(4, "big") + digits.encode()
+    return b"\x01" + key.translate(_INVERTED) + b"\xff" if negative else b"\x03" + key
 
 
 def _float_text(digits: int) -> Callable[[float], str]:

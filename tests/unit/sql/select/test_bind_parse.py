@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from headwater.core.errors import UserError
 from headwater.core.limits import EXPRESSION_DEPTH_MAX
+from headwater.sql.lexer import tokenize
 from headwater.sql.select.parse_query import parse_query, parse_scalar
-from headwater.sql.select.tokens import tokenize
 from tests.unit.sql.select.lab import failure, one, plan, run
 
 
@@ -96,8 +96,8 @@ def test_tokens_fall_apart_as_in_postgresql(text: str, values: list[str]) -> Non
         ("SELECT 1 2", 'Expected end of statement, found number "2"', 10),
         ("SELECT a FROM t WHERE ORDER BY 1", "Expected an expression, found ORDER", 23),
         ("SELECT 'abc", "unterminated quoted string", 8),
-        ('SELECT ""', "zero-length delimited identifier", 8),
-        ("SELECT 1 /* x", "unterminated /* comment", 10),
+        ('SELECT ""', "zero-length quoted identifier", 8),
+        ("SELECT 1 /* x", "unterminated multi-line comment", 10),
         ("SELECT 12ab", 'trailing junk after numeric literal at or near "12a"', 8),
         ("VALUES (1), (2, 3)", "VALUES lists must all be the same length", 1),
         ("SELECT * FROM a JOIN b", "Expected ON, or USING after JOIN, found EOF", 23),

@@ -188,7 +188,12 @@ def test_a_set_operation_gives_literals_the_other_sides_type() -> None:
         ("SELECT ARRAY[]", "42P18", "cannot determine type of empty array"),
         ("SELECT now()::int", "42846", "cannot cast type timestamp with time zone to integer"),
         ("SELECT 'x'::nosuch", "42704", 'type "nosuch" does not exist'),
+        ("SELECT '1'::\"integer\"", "42704", 'type "integer" does not exist'),
+        ("SELECT '1'::public.money", "42704", 'type "public.money" does not exist'),
+        ("SELECT '1'::money", "0A000", "type money not yet supported"),
+        ("SELECT NULL::int" + " list" * 17, "54001", "type is nested too deeply"),
         ("SELECT '1'::int4(3)", "42601", 'type modifier is not allowed for type "int4"'),
+        ("SELECT 1::numeric(39, 39)", "22023", "scale for type numeric must be between 0 and 38"),
         ("SELECT 1::numeric(50)", "22023", "precision for type numeric must be between 1 and 39"),
         ("SELECT a.f FROM (SELECT 1 AS a) q", "42P01", 'missing FROM-clause entry for table "a"'),
         (

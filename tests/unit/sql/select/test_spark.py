@@ -175,6 +175,31 @@ def test_rows_of_constants_are_one_values_and_others_one_array() -> None:
     assert "inline(array(named_struct('c1', (1 < 2)), named_struct('c1', 1))) AS (c1)" in text_of(computed)
 
 
+CHECKED = Function("checked", (INT4,), INT4, None, "transform(array({0}), r -> r + 1)[0]")
+ONE = Subquery("scalar", RIGHT, ColumnId(2), INT4)
+
+
+def test_a_query_inside_a_lambda_is_computed_below_it() -> None:
+    text = text_of(calls(Call(CHECKED, (ONE,), INT4)), C)
+    found = re.search(r"transform\(array\((t\d+)\), r -> r \+ 1\)\[0\] AS c3", text)
+    assert found is not None
+    assert f"(SELECT c2 FROM (SELECT `b` AS c2 FROM right_view)) AS {found.group(1)} FROM" in text
+
+
+def test_what_is_computed_below_a_filter_does_not_come_out_of_it() -> None:
+    text = text_of(Filter(LEFT, Call(LESS, (Call(CHECKED, (ONE,), INT4), REF_A), BOOL)))
+    assert text.startswith("SELECT c1 AS o0 FROM (SELECT c1 FROM (SELECT *, (SELECT c2 FROM")
+
+
+def test_a_query_that_calls_python_is_joined_as_one_row() -> None:
+    python = Function("python", (INT4,), INT4, None, "hw_python({0})")
+    root = Project(RIGHT, ((OutputColumn(ColumnId(4), "d", INT4), Call(python, (REF_B,), INT4)),))
+    text = text_of(calls(Subquery("scalar", root, ColumnId(4), INT4)), C)
+    assert re.search(r"CROSS JOIN \(SELECT CASE WHEN count\(\*\) > 1 THEN raise_error\('HW\|21000\|", text)
+    correlated = Filter(root, Call(EQUALS, (ColumnRef(ColumnId(4), INT4), REF_A), BOOL))
+    assert "CROSS JOIN" not in text_of(calls(Subquery("scalar", correlated, ColumnId(4), INT4)), C)
+
+
 GROUPS = WindowFrame("groups", ("unbounded preceding", None), ("current row", None))
 
 
