@@ -28,9 +28,16 @@ class DataDirectoryLock:
         """Take the lock; UserError naming the holder when somebody has it."""
         if self._descriptor is not None:
             raise InvariantViolation(f"the lock on {self._directory} is already held here")
-        self._directory.mkdir(parents=True, exist_ok=True)
         path = self._directory / LOCK_FILE_NAME
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise UserError(
+                f'data directory "{self._directory}" cannot be written: {(error.strerror or str(error)).lower()}',
+                "58030",
+                hint="Make it writable for this user, or start the server with another --data-dir.",
+            ) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

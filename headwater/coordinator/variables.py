@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from headwater.core.errors import UserError
-from headwater.sql.interval import parse_interval
+from headwater.core.interval import parse_interval
 
 MZ_VERSION: Final = "v26.30.0 (headwater)"
 SERVER_VERSION: Final = "15.0"

@@ -56,11 +56,11 @@ def newest_file(server: HeadwaterServer, id_: str, kind: str) -> Path:
     with sqlite3.connect(f"file:{metadata_path(server.data_dir)}?mode=ro", uri=True) as ledger:
         rows = ledger.execute(asked[kind], (id_, as_of)).fetchall()
     assert rows, "no file yet"
-    return server.data_dir / rows[0][0]
+    return server.data_dir / str(rows[0][0])
 
 
 def refused(server: HeadwaterServer, sql: str, engine: str, file: Path) -> bool:
-    """The statement fails with a message that names the file, and a hint; True so that it can be waited for."""
+    """The statement fails with a message that names the file, and a hint."""
     with server.connect() as session:
         session.execute(f"SET read_engine = {engine}".encode())
         session.execute("SET statement_timeout = '60s'")

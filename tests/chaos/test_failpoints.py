@@ -93,7 +93,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         server.query(f"CREATE SOURCE counter FROM LOAD GENERATOR COUNTER (MAX CARDINALITY 50) {options}")
         server.query(
             "CREATE SOURCE kv FROM LOAD GENERATOR KEY VALUE (KEYS 100, SNAPSHOT ROUNDS 1, VALUE SIZE 8,"
-            f" SEED 1, PARTITIONS 2, BATCH SIZE 5, TRANSACTIONAL SNAPSHOT true, TICK INTERVAL '50ms') {options}"
+            " SEED 1, PARTITIONS 2, BATCH SIZE 5, TRANSACTIONAL SNAPSHOT true, TICK INTERVAL '50ms')"
+            f" {options}"
         )
         server.query("CREATE TABLE book (n bigint)")
         made.create_fed("numbers", "counter", "counter")

@@ -139,7 +139,7 @@ def receive(sock: socket.socket) -> Any:
 def test_a_newer_environment_takes_the_cluster_and_the_older_one_ends(busy_server: HeadwaterServer) -> None:
     server = busy_server
     server.query("CREATE SOURCE IF NOT EXISTS fenced FROM LOAD GENERATOR COUNTER")
-    pid = eventually(server.cluster_pid, within_s=REFUSED_S_MAX)
+    pid = eventually(server.cluster_pid, within_s=REFUSED_S_MAX) or 0
     eventually(lambda: server.query("SELECT * FROM fenced"), within_s=REFUSED_S_MAX)
     with sqlite3.connect(f"file:{metadata_path(server.data_dir)}?mode=ro", uri=True) as catalog:
         epoch = catalog.execute("SELECT epoch FROM catalog_head").fetchone()[0]

@@ -165,8 +165,11 @@ def outcomes(
 def summarise(config: pytest.Config) -> None:
     """Says how many cases there are and which are refused, and why."""
     reporter = config.pluginmanager.getplugin("terminalreporter")
+    capture = config.pluginmanager.getplugin("capturemanager")
+    if reporter is None or capture is None:
+        return
     refused = [(case, engine, why) for case in CASES for engine, why in case.refused.items()]
-    if reporter is not None:
+    with capture.global_and_fixture_disabled():
         reporter.write_line("")
         reporter.write_line(f"select fixture: {len(CASES)} cases, {len(refused)} refused by an engine")
         for case, engine, why in refused:

@@ -183,9 +183,12 @@ class LedgerAgainstModel(RuleBasedStateMachine):
         collection = self.model.collections.get(id_)
         newest = collection.newest_state() if collection is not None else None
         as_of = (newest or 0) + ahead
+        if collection is not None and newest is not None:  # never beyond what its writer has said
+            as_of = max(newest, min(as_of, self.model.writers[collection.writer_id].ts))
         kept: list[FileEntry] = []
         if collection is not None and newest is not None and collection.discipline == "appended":
-            present = [*collection.states[newest], *(f for f in collection.changes if f.ts > newest)]
+            folded = [file for file in collection.changes if newest < file.ts <= as_of]
+            present = [*collection.states[newest], *folded]
             chosen = (
                 data.draw(st.sets(st.sampled_from(sorted(f.path for f in present)))) if present else set()
             )

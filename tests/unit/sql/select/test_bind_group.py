@@ -151,11 +151,6 @@ from tests.unit.sql.select.lab import Rows, failure, run
             "0A000",
             "set-returning functions are not allowed in aggregate function arguments",
         ),
-        (
-            "SELECT unnest(arr), unnest(arr) FROM t",
-            "0A000",
-            "several set-returning functions in one SELECT list not yet supported",
-        ),
         ("SELECT DISTINCT '{}'::json", "42883", "could not identify an equality operator for type json"),
         ("SELECT 1 ORDER BY '{}'::json", "42883", "could not identify an ordering operator for type json"),
     ],
