@@ -18,7 +18,6 @@ from typing import Any, NoReturn, TextIO, TypeVar, get_args
 import click
 
 from headwater.core.errors import HeadwaterError, UserError
-from headwater.core.limits import TICK_INTERVAL_MS_DEFAULT, TICK_INTERVAL_MS_MAX, TICK_INTERVAL_MS_MIN
 from headwater.options import (
     CLUSTER_NAME,
     HTTP_ADDRESS,
@@ -113,12 +112,6 @@ def main() -> None:
     help="Where the operator connects, with every privilege. Keep it private.",
 )
 @_option("--http-address", **ADDRESS, default=str(HTTP_ADDRESS), help="Health and metrics.")
-@_option(
-    "--timestamp-interval-ms",
-    type=click.IntRange(TICK_INTERVAL_MS_MIN, TICK_INTERVAL_MS_MAX),
-    default=TICK_INTERVAL_MS_DEFAULT,
-    help="How often a source ticks unless its TIMESTAMP INTERVAL says otherwise.",
-)
 @_spark_options
 @_log_options
 def server(
@@ -126,7 +119,6 @@ def server(
     sql_address: Address,
     internal_sql_address: Address,
     http_address: Address,
-    timestamp_interval_ms: int,
     spark_master: str,
     spark_conf: tuple[tuple[str, str], ...],
     log_level: LogLevel,
@@ -146,7 +138,6 @@ def server(
         http_address=http_address,
         spark=SparkOptions(spark_master, spark_conf),
         log=LogOptions(log_level, log_format),
-        timestamp_interval_ms=timestamp_interval_ms,
     )
     _guarded(lambda: run_server(options))
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Literal
 
 from headwater.core.errors import UserError
-from headwater.core.limits import TICK_INTERVAL_MS_DEFAULT
 
 LogLevel = Literal["debug", "info", "warn", "error"]
 LogFormat = Literal["auto", "console", "keyvalue", "json"]
@@ -78,7 +77,6 @@ class ServerOptions:
     http_address: Address = HTTP_ADDRESS
     spark: SparkOptions = field(default_factory=SparkOptions)
     log: LogOptions = field(default_factory=LogOptions)
-    timestamp_interval_ms: int = TICK_INTERVAL_MS_DEFAULT
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,5 +51,5 @@ def build_session(options: SparkOptions, scratch: Path) -> SparkSession:
     for key, value in settings.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
+    session.sparkContext.setLogLevel("FATAL")  # errors reach users and our own log in words
     return session

@@ -12,6 +12,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -54,6 +55,12 @@ def fill(place: Path) -> Path:
     return filler
 
 
+def write_on(session: psycopg.Connection[Any]) -> None:
+    """Until there is no room; the ledger's last pages may have some for a few rows."""
+    for number in range(2, 200):
+        session.execute(f"INSERT INTO book VALUES ({number})".encode())
+
+
 def status_of(server: HeadwaterServer) -> tuple[str, str, str]:
     status, error, details = server.query(
         "SELECT status, error, details::text FROM mz_internal.mz_source_statuses WHERE name = 'counter'"
@@ -76,8 +83,7 @@ def test_a_full_disk_stalls_what_needs_space_until_there_is_some(small_disk: Pat
             before = check_equals_upstream(session, [fed(server.data_dir, "numbers")])
             filler = fill(small_disk)
             with pytest.raises(psycopg.Error) as caught:
-                for number in range(2, 200):  # the ledger's last pages have room for a few more
-                    session.execute(f"INSERT INTO book VALUES ({number})".encode())
+                write_on(session)
             assert caught.value.sqlstate == "58030", str(caught.value)
             assert "space" in str(caught.value)
             assert "Exception" not in str(caught.value)

@@ -52,7 +52,7 @@ def test_every_word_reaches_the_server(started: list[Any], tmp_path: Path) -> No
     words = (
         f"server --data-dir {tmp_path} --sql-address 0.0.0.0:1 --internal-sql-address [::1]:2"
         " --http-address h:0 --spark-master spark://m:7077 --spark-conf a=b --spark-conf c=d=e"
-        " --log-level debug --log-format json --timestamp-interval-ms 250"
+        " --log-level debug --log-format json"
     )
     assert run(*words.split()) == (0, "")
     (options,) = started
@@ -62,7 +62,6 @@ def test_every_word_reaches_the_server(started: list[Any], tmp_path: Path) -> No
     assert options.spark.master == "spark://m:7077"
     assert options.spark.conf == (("a", "b"), ("c", "d=e"))
     assert (options.log.level, options.log.format) == ("debug", "json")
-    assert options.timestamp_interval_ms == 250
 
 
 def test_the_environment_stands_in_for_words(started: list[Any], tmp_path: Path) -> None:
@@ -93,7 +92,6 @@ def test_a_cluster_listens_on_either_kind_of_socket(started: list[Any], tmp_path
         "server --data-dir d --sql-address nowhere",
         "server --data-dir d --sql-address h:66000",
         "server --data-dir d --spark-conf novalue",
-        "server --data-dir d --timestamp-interval-ms 1",
         "server --data-dir d --log-level loud",
         "cluster --data-dir d",
         "cluster --data-dir d --listen unix:",
