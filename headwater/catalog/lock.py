@@ -34,7 +34,7 @@ class DataDirectoryLock:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise UserError(
-                f'data directory "{self._directory}" cannot be written: {(error.strerror or str(error)).lower()}',
+                f'data directory "{self._directory}" cannot be written: {error.strerror}',
                 "58030",
                 hint="Make it writable for this user, or start the server with another --data-dir.",
             ) from error
