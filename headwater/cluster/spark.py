@@ -39,6 +39,7 @@ def build_session(options: SparkOptions, scratch: Path) -> SparkSession:
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("SPARK_WORKER_DIR", str(scratch / "executors"))
     scratch.mkdir(parents=True, exist_ok=True)
     builder = SparkSession.builder.master(options.master).appName("headwater")
     settings = {

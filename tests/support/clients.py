@@ -162,9 +162,11 @@ class PlainWriter(Client):
 class Follower(Client):
     """Follows a table by SUBSCRIBE from its first moment on; `changes` are complete below `complete`."""
 
-    def __init__(self, server: HeadwaterServer, name: str) -> None:
+    def __init__(self, server: HeadwaterServer, name: str, remembers: bool = True) -> None:
         super().__init__(server)
         self._name = name
+        self._remembers = remembers  # or only adds up, for those who follow for hours
+        self.rows: Counter[tuple[Any, ...]] = Counter()  # the sum of all changes below `complete`
         self.complete = 0
         self.began_at = 0
         self.changes: list[tuple[int, int, tuple[Any, ...]]] = []  # (timestamp, diff, row)
@@ -206,7 +208,12 @@ class Follower(Client):
                 f"{self._name}: changes came with another timestamp: {again - Counter(done)}"
             )
         self._interrupted = self._interrupted - again
-        self.changes += done
+        if self._remembers:
+            self.changes += done
+        for _, change, changed in done:
+            self.rows[changed] += change
+            if not self.rows[changed]:
+                del self.rows[changed]
         self.complete = max(self.complete, ts)
 
     def rows_at(self, ts: int) -> Counter[tuple[Any, ...]]:
@@ -218,6 +225,15 @@ class Follower(Client):
                 total[row] += diff
         assert all(n >= 0 for n in total.values()), "a row went more often than it came"
         return +total
+
+    def check_rows(self, connection: psycopg.Connection[Any]) -> None:
+        """The sum of all changes is the table at the last timestamp that is complete."""
+        ts = self.complete - 1
+        rows = connection.execute(f"SELECT * FROM {self._name} AS OF {ts}".encode()).fetchall()
+        got = Counter(plain(row) for row in rows)
+        assert got == self.rows, (
+            f"{self._name} AS OF {ts}: {got.total()} rows, changes say {self.rows.total()}"
+        )
 
     def check_history(self, connection: psycopg.Connection[Any], at: list[int]) -> None:
         """The sums equal the table at these timestamps; the history asked for again is the same."""

@@ -2,7 +2,7 @@
 
 Method: tasks are pickled and unpickled before they run, as Spark does.  Reads and snapshots use a real
 load generator; folds use real files, one column for every kind of type.  Failures: a file that is
-missing, a disk that cannot be written, a definite error of the source.
+missing or damaged, a disk that cannot be written, a definite error of the source.
 """
 
 from __future__ import annotations
@@ -130,14 +130,19 @@ def test_a_task_that_is_tried_again_writes_another_file(tmp_path: Path) -> None:
     assert replace(first, path="") == replace(second, path="")
 
 
-def test_a_file_that_is_missing_is_an_error_that_names_the_file(tmp_path: Path) -> None:
-    plan = plan_of("keyed", [FileEntry("missing.parquet", 1, 1)], [], EVERY_KIND)
+@pytest.mark.parametrize("content", [None, b"", b"no parquet at all", b"PAR1 begins and ends well PAR1"])
+def test_a_file_that_is_missing_or_damaged_is_an_error_in_one_line(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    if content is not None:
+        (tmp_path / "damaged.parquet").write_bytes(content)
+    plan = plan_of("keyed", [FileEntry("damaged.parquet", 1, 1)], [], EVERY_KIND)
     failed = run_task(FoldTask(str(tmp_path), plan, 0, 1, MEMORY_BYTES))
     assert isinstance(failed, Failed)
     assert isinstance(failed.error, TransientError)
-    assert "missing.parquet" in str(failed.error)
+    assert "damaged.parquet" in str(failed.error)
     assert "\n" not in str(failed.error)
-    assert not list(tmp_path.rglob("*.parquet"))
+    assert not (tmp_path / "tables").exists() or not list((tmp_path / "tables").rglob("*.parquet"))
 
 
 def test_a_disk_that_cannot_be_written_is_a_failure_of_the_task_not_of_spark(tmp_path: Path) -> None:

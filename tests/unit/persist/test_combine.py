@@ -205,7 +205,7 @@ class Counted(TableAgainstModel):
 
 
 FEW = settings(
-    max_examples=12, stateful_step_count=10, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=10, stateful_step_count=10, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 TestAppended = Appended.TestCase
 TestAppended.settings = FEW

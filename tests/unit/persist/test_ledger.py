@@ -354,7 +354,7 @@ class LedgerAgainstModel(RuleBasedStateMachine):
 
 
 TestLedgerAgainstModel = LedgerAgainstModel.TestCase
-TestLedgerAgainstModel.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestLedgerAgainstModel.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
 
 
 @pytest.fixture
