@@ -45,6 +45,9 @@ class Engine:
             },
         )
         self._database.execute("SET TimeZone = 'UTC'; SET parquet_metadata_cache = true")
+        # Remembers every file it ever met, and ours come and go by the thousand; the pages of
+        # local files are in the machine's own cache anyway.
+        self._database.execute("SET enable_external_file_cache = false")
         register_duckdb(self._database)
         self._threads = ThreadPoolExecutor(PEEKS_CONCURRENT_MAX, thread_name_prefix="duckdb")
 

@@ -72,6 +72,16 @@ class Subscriber:
         default_factory=lambda: asyncio.Queue(maxsize=SUBSCRIBE_QUEUE_BATCHES_MAX)
     )
     behind: bool = False
+    first: Event | None = None
+
+    def begin_with(self, event: Event) -> None:
+        """Say this before anything the hub has said since."""
+        self.first = event
+
+    async def next(self) -> Event:
+        """The next event."""
+        first, self.first = self.first, None
+        return first if first is not None else await self.events.get()
 
     def offer(self, event: Event) -> None:
         """Take an event unless it is before this subscriber's time; never waits."""

@@ -9,6 +9,9 @@ there as long as it reads, and gone soon after it has ended.
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import asyncpg
@@ -166,3 +169,51 @@ def test_a_source_dropped_in_the_middle_of_a_backfill_leaves_nothing(busy_server
         eventually(lambda id_=id_: rows_about(server.data_dir, id_) == 0, within_s=FOLD_S_MAX)  # type: ignore[misc]
         eventually(lambda id_=id_: not shown(server, id_), within_s=FOLD_S_MAX)  # type: ignore[misc]
     eventually(lambda: not folder.exists(), within_s=FOLD_S_MAX)
+
+
+def follow(server: HeadwaterServer, query: str, as_of: int, up_to: int) -> Counter[tuple[Any, ...]]:
+    """All changes of a query in a range, as (timestamp, diff, row...)."""
+    with server.connect() as session:
+        sql = f"SUBSCRIBE ({query}) AS OF {as_of} UP TO {up_to}"
+        return Counter(tuple(map(int, row)) for row in session.cursor().stream(sql.encode()))
+
+
+def test_subscriptions_of_one_query_agree_whenever_they_begin(busy_server: HeadwaterServer) -> None:
+    """A late one catches up by itself while the others go on; it must not disturb what they compute."""
+    server = busy_server
+    query = "SELECT n % 3 AS r, count(*) AS c FROM shared GROUP BY n % 3"
+    server.query("CREATE TABLE shared (n int) WITH (RETAIN HISTORY FOR '1h')")
+    began = int(server.query("SELECT mz_now()::text FROM mz_tables LIMIT 1")[0][0])
+    end = began + 3_600_000
+    heard: list[tuple[int, ...]] = []
+    with server.connect() as session:
+        stream = session.cursor().stream(
+            f"SUBSCRIBE ({query}) WITH (PROGRESS) AS OF {began} UP TO {end}".encode()
+        )
+        reader = threading.Thread(target=_collect, args=(stream, heard), daemon=True)
+        reader.start()
+        for number in range(60):
+            server.query(f"INSERT INTO shared VALUES ({number})")
+            if number % 20 == 10:
+                until = int(server.query("SELECT mz_now()::text FROM shared LIMIT 1")[0][0])
+                late = follow(server, query, began, until)
+                assert (
+                    sum(diff * count for (_, diff, _, count), n in late.items() for _ in range(n))
+                    == number + 1
+                )
+        server.query("INSERT INTO shared VALUES (0)")
+        eventually(lambda: sum(diff * count for _, diff, _, count in heard) == 61)
+        again = follow(server, query, began, max(ts for ts, *_ in heard) + 1)
+        assert again == Counter(heard)
+        session.cancel()
+        reader.join(FOLD_S_MAX)
+    server.query("DROP TABLE shared")
+
+
+def _collect(stream: Iterator[Any], heard: list[tuple[int, ...]]) -> None:
+    try:
+        for row in stream:
+            if not row[1]:
+                heard.append((int(row[0]), int(row[2]), int(row[3]), int(row[4])))
+    except psycopg.errors.QueryCanceled:
+        return

@@ -156,7 +156,7 @@ class _Feed:
                         return
                     yield self._rows(changes.ts, changes.rows)
             kept.release()
-            async for batch in self._follow():
+            async for batch in self._follow(max(self.as_of, self.subscriber.joined_at + 1)):
                 yield batch
         finally:
             kept.release()
@@ -165,14 +165,17 @@ class _Feed:
     def _beyond(self, ts: int) -> bool:
         return self.up_to is not None and ts >= self.up_to
 
-    async def _follow(self) -> AsyncIterator[pa.RecordBatch]:
+    async def _follow(self, caught_up: int) -> AsyncIterator[pa.RecordBatch]:
+        """What the hub says from now on; below `caught_up` everything has been said."""
         said = self.as_of
+        # An input that rests says nothing for a long time, so this is not left to the hub's next word.
+        self.subscriber.begin_with(Progress(caught_up))
         while True:
             if self.subscriber.behind:
                 raise UserError(
                     "subscribe fell behind its input", "53200", hint="Read faster, or subscribe to less."
                 )
-            event = await self.subscriber.events.get()
+            event = await self.subscriber.next()
             match event:
                 case UserError():
                     raise event
