@@ -146,7 +146,7 @@ class PlainWriter(Client):
                 f" {len(after or {})} after the write that was cut off"
             )
         self.doubts += 1
-        self.rows = dict(got)
+        self.rows = dict(got.keys())  # pairs of id and value, each there once
         self._in_doubt = None
 
     def read(self, connection: psycopg.Connection[Any]) -> Counter[tuple[Any, ...]]:
