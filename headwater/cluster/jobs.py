@@ -12,6 +12,7 @@ from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkContext
+from pyspark.errors import PySparkException
 
 from headwater.cluster.tasks import Failed, run_task
 from headwater.core.errors import HeadwaterError, TransientError
@@ -40,6 +41,10 @@ class Jobs:
             raise TransientError(f"a task failed on the cluster: {root_cause(error)}") from error
         except Py4JError as error:
             raise DriverLost(str(error)) from error
+        except (PySparkException, UnboundLocalError) as error:
+            # On a starved machine the results' socket may time out, and PySpark then stumbles over its
+            # own clean-up.  Nothing was committed, so the tasks can simply be run again.
+            raise TransientError(f"the results of a job on the cluster were lost: {error}") from error
         for result in results:
             if isinstance(result, Failed):
                 raise result.error
