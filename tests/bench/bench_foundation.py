@@ -90,9 +90,9 @@ def test_bulk(bench: HeadwaterServer, figures: Figures) -> None:
     """Rows a second from generator to readable, over a backlog that is always there."""
     _run(
         bench,
-        "CREATE SOURCE kv FROM LOAD GENERATOR KEY VALUE (KEYS 1000000, SNAPSHOT ROUNDS 1, VALUE SIZE 20,"
+        "CREATE SOURCE pairs FROM LOAD GENERATOR KEY VALUE (KEYS 1000000, SNAPSHOT ROUNDS 1, VALUE SIZE 20,"
         " SEED 1, PARTITIONS 10, BATCH SIZE 10000, TICK INTERVAL '200ms')",
-        "CREATE TABLE kv FROM SOURCE kv",
+        "CREATE TABLE kv FROM SOURCE pairs",
     )
     eventually(lambda: bench.query("SELECT count(*) FROM kv")[0][0] == 1_000_000, within_s=120)
     begin, start_rows = time.monotonic(), _committed(bench, "kv")
@@ -114,9 +114,9 @@ def test_reads(bench: HeadwaterServer, figures: Figures) -> None:
     """Statements on an open connection, and reads of a million rows with and without a tail."""
     _run(
         bench,
-        "CREATE SOURCE kv FROM LOAD GENERATOR KEY VALUE (KEYS 1000000, SNAPSHOT ROUNDS 1, VALUE SIZE 20,"
+        "CREATE SOURCE pairs FROM LOAD GENERATOR KEY VALUE (KEYS 1000000, SNAPSHOT ROUNDS 1, VALUE SIZE 20,"
         " SEED 1, PARTITIONS 10, BATCH SIZE 100, TICK INTERVAL '1s')",
-        "CREATE TABLE kv FROM SOURCE kv",
+        "CREATE TABLE kv FROM SOURCE pairs",
     )
     eventually(lambda: bench.query("SELECT count(*) FROM kv")[0][0] == 1_000_000, within_s=120)
     with bench.connect() as connection:
