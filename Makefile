@@ -1,7 +1,7 @@
 # Everything needed to work here.  `make` alone prints the manual; each target calls real tools.
 
 PYTHON ?= python3
-HEADWATER_SOAK_S ?= 3600
+HEADWATER_SOAK_S ?= 7200
 export PYTHON HEADWATER_SOAK_S
 
 BIN := .venv/bin
@@ -48,7 +48,7 @@ test: check setup postgresql ## everything: check, then unit, text, wire and cha
 bench: setup postgresql ## benchmarks; numbers on the terminal and in tests/bench
 	$(BIN)/pytest -s -o python_files='bench_*.py' tests/bench
 
-soak: setup postgresql ## chaos for an hour, or for HEADWATER_SOAK_S=seconds
+soak: setup postgresql ## eight busy sources for two hours, or for HEADWATER_SOAK_S=seconds
 	$(BIN)/pytest -s -o timeout=0 -o python_files='soak_*.py' tests/chaos
 
 demo: setup ## start a server with live auctions and watch its tables grow; Ctrl-C ends it

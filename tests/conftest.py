@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.server import HeadwaterServer
+from tests.support.server import QUICK_SPARK, HeadwaterServer
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -33,6 +33,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadwaterServer
 @pytest.fixture
 def own_server(tmp_path: Path) -> Iterator[HeadwaterServer]:
     """A server of the test's own, not started yet, for tests that kill it."""
-    made = HeadwaterServer(tmp_path / "data")
+    made = HeadwaterServer(tmp_path / "data", spark_conf=QUICK_SPARK)
     yield made
     made.stop()

@@ -37,7 +37,7 @@ class TableWrites:
         self._oracle = oracle
         self._writer: WriterState = ledger.open_writer(TABLES, None)
         self.turn = asyncio.Lock()
-        self._doubtful = False  # whether the last append failed and may be durable all the same
+        self._doubtful = False  # the last append failed, and whether it is durable could not be asked
         self._in_flight_ts: int | None = None
         self._in_flight: frozenset[str] = frozenset()
         self._settled = asyncio.Condition()
@@ -60,16 +60,20 @@ class TableWrites:
         await self.settled(TIMESTAMP_END)  # a write whose client has gone may still be under way
         ts = max(self._oracle.next_write(), self._writer.ts + 1)
         self._in_flight_ts, self._in_flight = ts, frozenset(changes)
-        # A thread cannot be stopped: whoever cancels the statement, its write comes to an end.
-        return await asyncio.shield(asyncio.ensure_future(self._commit(ts, changes)))
+        write = asyncio.ensure_future(self._commit(ts, changes))
+        while True:
+            try:
+                return await asyncio.shield(write)
+            except asyncio.CancelledError:
+                # Too late: a thread cannot be stopped, and "cancelled" must mean that nothing was written.
+                if write.cancelled():
+                    raise
 
     async def _commit(self, ts: int, changes: Mapping[str, tuple[Relation, pa.Table]]) -> int:
         try:
             self._writer = await asyncio.to_thread(self._write, ts, changes)
-            self._doubtful = False
             self._oracle.show(self._writer.ts)
         except TransientError as error:
-            self._doubtful = True
             raise UserError(str(error), "58030", hint=error.hint) from error
         finally:
             self._in_flight_ts, self._in_flight = None, frozenset()
@@ -90,7 +94,8 @@ class TableWrites:
     def _write(self, ts: int, changes: Mapping[str, tuple[Relation, pa.Table]]) -> WriterState:
         writer = self._writer
         if self._doubtful:
-            writer = self._ledger.open_writer(TABLES, None)
+            self._writer = writer = self._ledger.open_writer(TABLES, None)
+            self._doubtful = False
             ts = max(ts, writer.ts + 1)
         files: dict[str, list[FileEntry]] = {}
         for collection_id, (relation, table) in changes.items():
@@ -100,7 +105,16 @@ class TableWrites:
             entry = write_file(self._data_dir, path, iter(stamped.to_batches()), schema)
             files[collection_id] = [entry]
         failpoint("tables.before_append")
-        return self._ledger.append(TABLES, writer, ts, None, files)
+        try:
+            return self._ledger.append(TABLES, writer, ts, None, files)
+        except TransientError:
+            # Durable or not?  Asking as a new writer settles it: the old one cannot append any more.
+            self._doubtful = True
+            settled = self._ledger.open_writer(TABLES, None)
+            self._writer, self._doubtful = settled, False
+            if settled.ts != ts:
+                raise
+            return settled
 
 
 def _stamp(table: pa.Table, ts: int) -> pa.Table:

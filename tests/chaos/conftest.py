@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.files import check_files
-from tests.support.server import HeadwaterServer
+from tests.support.server import QUICK_SPARK, HeadwaterServer
 
 
 @pytest.fixture(scope="package")
 def busy_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadwaterServer]:
     """A server that tests share and whose cluster they may kill; at the end its files must be in order."""
-    server = HeadwaterServer(tmp_path_factory.mktemp("busy") / "data")
+    server = HeadwaterServer(tmp_path_factory.mktemp("busy") / "data", spark_conf=QUICK_SPARK)
     try:
         yield server.start()
         server.stop()

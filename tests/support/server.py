@@ -21,6 +21,8 @@ import psycopg
 T = TypeVar("T")
 
 START_S_MAX = 60.0
+QUICK_SPARK = ("spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",)
+"""For tests that start Spark again and again: half the processor time until it is there."""
 STOP_S_MAX = 20.0
 
 
