@@ -81,12 +81,10 @@ def spark_schema(relation: Relation, hidden: bool) -> Any:
     return spark_types.StructType(fields)
 
 
-def combine_sql(plan: ReadPlan, state: str, tail: str | None) -> str:
+def combine_sql(plan: ReadPlan, state: str, tail: str) -> str:
     """State view + tail view = rows."""
     columns = [quote(column.name) for column in plan.relation.columns]
     listed = ", ".join(columns)
-    if tail is None:
-        return f"SELECT {listed} FROM {state}"
     deleting = any(file.deletes for file in plan.tail)
     if plan.discipline == "appended" or (plan.discipline == "counted" and not deleting):
         return f"SELECT {listed} FROM {state} UNION ALL SELECT {listed} FROM {tail}"
@@ -192,17 +190,17 @@ class Reader:
         self._report(PeekDone(peek.peek_id))
 
     def _create_view(self, name: str, plan: ReadPlan, views: list[str]) -> None:
-        state_name, tail_name = f"{name}_state", f"{name}_tail"
-        self._files_view(state_name, plan.relation, False, [file.path for file in plan.state])
-        views.append(state_name)
+        state = [file.path for file in plan.state]
         tail = [file.path for file in plan.tail if file.rows]
-        if tail:
-            self._files_view(tail_name, plan.relation, True, tail)
-            views.append(tail_name)
-        self._spark.sql(combine_sql(plan, state_name, tail_name if tail else None)).createOrReplaceTempView(
-            name
-        )
         views.append(name)
+        if not tail:
+            self._files_view(name, plan.relation, False, state)
+            return
+        state_name, tail_name = f"{name}_state", f"{name}_tail"
+        views += [state_name, tail_name]
+        self._files_view(state_name, plan.relation, False, state)
+        self._files_view(tail_name, plan.relation, True, tail)
+        self._spark.sql(combine_sql(plan, state_name, tail_name)).createOrReplaceTempView(name)
 
     def _files_view(self, name: str, relation: Relation, hidden: bool, paths: list[str]) -> None:
         schema = spark_schema(relation, hidden)

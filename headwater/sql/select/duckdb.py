@@ -13,7 +13,7 @@ Not here: expressions (duckdb_expressions.py), running the text and registering 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from headwater.core.errors import InvariantViolation, UserError
 from headwater.sql.select.duckdb_expressions import (
@@ -25,16 +25,21 @@ from headwater.sql.select.duckdb_expressions import (
     truth,
     window,
 )
-from headwater.sql.select.duckdb_values import identifier, quoted, to_stored, to_working
+from headwater.sql.select.duckdb_values import identifier, is_unsigned, quoted, to_stored, to_working
 from headwater.sql.select.functions import equality_key
 from headwater.sql.select.functions.forms import DUCKDB
 from headwater.sql.select.kernels.errors import user_error_of
 from headwater.sql.select.plan import (
     Aggregate,
+    Call,
+    ColumnRef,
+    Constant,
     Distinct,
+    Expression,
     Filter,
     Join,
     Limit,
+    Logical,
     Node,
     Project,
     Query,
@@ -123,7 +128,7 @@ class _Generator:
             case Project():
                 return self._project(node)
             case Filter():
-                return f"SELECT * FROM {self._from(node.input)} WHERE {self._text(node.predicate)}"
+                return f"SELECT * FROM {self._filtered(node)}"
             case Join():
                 return self._join(node)
             case Aggregate():
@@ -168,7 +173,12 @@ class _Generator:
             text += f" OFFSET {self._text(node.offset)}"
         return text
 
-    def _scan(self, node: Scan) -> str:
+    def _filtered(self, node: Filter) -> str:
+        below = node.input
+        scan = f"({self._scan(below, node.predicate)})" if isinstance(below, Scan) else self._from(below)
+        return f"{scan} WHERE {self._text(node.predicate)}"
+
+    def _scan(self, node: Scan, predicate: Expression | None = None) -> str:
         relation = self._relations.get(node.relation_id)
         if relation is None:
             raise InvariantViolation(f"no table expression for relation {node.relation_id} ({node.name})")
@@ -176,7 +186,9 @@ class _Generator:
             f"{to_working(identifier(output.name), output.type)} AS {self._column(output.id)}"
             for output in node.columns
         )
-        return f"SELECT {items or self._filler()} FROM {relation}"
+        skipping = " AND ".join(_on_stored(node, predicate)) if predicate is not None else ""
+        where = f" WHERE {skipping}" if skipping else ""
+        return f"SELECT {items or self._filler()} FROM {relation}{where}"
 
     def _values(self, node: Values) -> str:
         if not node.columns:
@@ -196,10 +208,7 @@ class _Generator:
         items = ", ".join(
             f"{self._text(value)} AS {self._column(output.id)}" for output, value in node.columns
         )
-        if isinstance(node.input, Filter):
-            source = f"{self._from(node.input.input)} WHERE {self._text(node.input.predicate)}"
-        else:
-            source = self._from(node.input)
+        source = self._filtered(node.input) if isinstance(node.input, Filter) else self._from(node.input)
         return f"SELECT {items or self._filler()} FROM {source}"
 
     def _table_function(self, node: TableFunction) -> str:
@@ -279,6 +288,20 @@ class _Generator:
             sides.append(f"(SELECT {items or self._filler()} FROM {self._from(side)})")
         word = node.kind.upper() + (" ALL" if node.all else "")
         return f"{sides[0]} {word} {sides[1]}"
+
+
+def _on_stored(scan: Scan, predicate: Expression) -> Iterator[str]:
+    """Parts of a predicate, said of stored columns: behind a conversion DuckDB can skip no files or rows."""
+    if isinstance(predicate, Logical) and predicate.operator == "and":
+        for part in predicate.arguments:
+            yield from _on_stored(scan, part)
+    if not isinstance(predicate, Call) or predicate.function.name not in ("=", "<", "<=", ">", ">="):
+        return
+    match predicate.arguments:
+        case (ColumnRef() as column, Constant() as constant) if is_unsigned(column.type):
+            name = next((output.name for output in scan.columns if output.id == column.id), None)
+            if name is not None and constant.value is not None:
+                yield f"{identifier(name)} {predicate.function.name} {constant.value}"
 
 
 def _group_key(key: str) -> str:

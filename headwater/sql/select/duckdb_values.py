@@ -122,6 +122,11 @@ def differs(type_: SqlType) -> bool:
     return any(differs(field) for _, field in type_.fields)
 
 
+def is_unsigned(type_: SqlType) -> bool:
+    """Stored in a wider signed form, with the same order."""
+    return type_.kind in _UNSIGNED
+
+
 def to_working(text: str, type_: SqlType) -> str:
     """What a scan puts out, as a working value."""
     return _converted(text, type_, working=True) if differs(type_) else text
