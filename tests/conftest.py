@@ -7,8 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from tests.support.server import QUICK_SPARK, HeadwaterServer
+
+# How long an example takes says something about the machine, not about the code.
+settings.register_profile("headwater", deadline=None)
+settings.load_profile("headwater")
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -4,6 +4,9 @@
     Bind      statement + arguments -> portal
     Execute   portal -> rows, all or so many at a time
 
+Statements up to a Sync are one transaction, which Sync commits.  One that Sync follows at
+once is alone, and durable before its CommandComplete.
+
 Not here: Sync and what an error means for the messages before it (session.py).
 """
 
@@ -19,7 +22,7 @@ from headwater.pgwire.codec import Bind, Close, Describe, Execute, Parse, malfor
 from headwater.pgwire.copy import receive_copy, send_copy
 from headwater.pgwire.decode import arguments_text
 from headwater.pgwire.portal import Portal
-from headwater.pgwire.steps import Steps, Write
+from headwater.pgwire.steps import Glance, Steps, Write
 from headwater.pgwire.wire import Wire, move_position
 
 
@@ -105,6 +108,9 @@ def execute(wire: Wire, message: Execute) -> Steps[None]:
         yield Write(messages.EMPTY_QUERY)
         return
     if portal.result is None:
+        following: bytes = yield Glance(1)
+        if following != b"S":
+            wire.session.begin_implicit()
         try:
             portal.result = yield from wire.ask(
                 partial(wire.session.execute, portal.prepared, portal.arguments)

@@ -37,7 +37,7 @@ from headwater.core.limits import (
     STARTUP_S_MAX,
 )
 from headwater.pgwire.session import Door, conversation
-from headwater.pgwire.steps import Await, Disconnected, Flush, Read, Step, Steps, Stopping, Write
+from headwater.pgwire.steps import Await, Disconnected, Flush, Glance, Read, Step, Steps, Stopping, Write
 
 _LOG: Final = structlog.get_logger("pgwire")
 
@@ -239,6 +239,8 @@ class _Connection(asyncio.Protocol):
                 if not self._reading and len(self._received) < RECEIVE_BUFFER_BYTES_MAX:
                     self._resume_reading()
                 return data
+            case Glance(count):
+                return bytes(self._received[:count])
             case Write(data):
                 self._pending.append(data)
                 self._pending_bytes += len(data)

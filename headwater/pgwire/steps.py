@@ -4,6 +4,7 @@ A session is a generator that yields steps and is sent their outcome.  Whoever
 drives it (server.py, a test) answers
 
     Read     with exactly so many bytes of the client's
+    Glance   with the bytes that the next Read would begin with, as far as they are here
     Write    with nothing; bytes may be held back
     Flush    with nothing, once all bytes written before are on their way
     Await    with what the call returned, or throws what it raised; bytes held
@@ -33,6 +34,13 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
+class Glance:
+    """Wants to know what comes next, up to `count` bytes, without waiting for it."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Write:
     """Has bytes for the client."""
 
@@ -56,7 +64,7 @@ class Await:
     disconnected: Callable[[], None] | None = None
 
 
-Step: TypeAlias = Read | Write | Flush | Await
+Step: TypeAlias = Read | Glance | Write | Flush | Await
 Steps: TypeAlias = Generator[Step, Any, T]
 
 

@@ -12,6 +12,7 @@ import time
 from tests.support.server import HeadwaterServer, eventually
 
 WITHIN_S = 60.0
+PROMPT = r"[=*!-][>#] "
 
 
 class Terminal:
@@ -47,9 +48,11 @@ class Terminal:
         """Press keys."""
         os.write(self._terminal, text.encode())
 
-    def interrupt(self) -> None:
-        """Ctrl-C."""
+    def interrupt(self, answer: str) -> None:
+        """Ctrl-C, what it leads to, and the prompt after that."""
         os.kill(self.pid, signal.SIGINT)
+        self.expect(answer)
+        self.expect(PROMPT)
 
     def expect(self, pattern: str) -> str:
         """Wait until something new matches; returns what was shown up to its end."""
@@ -66,7 +69,7 @@ class Terminal:
         """A line and its answer, up to the prompt after it."""
         self.type(statement + "\n")
         self.expect(re.escape(statement) + "\n")
-        return self.expect(r"[=*!-]> ")
+        return self.expect(PROMPT)
 
     def close(self) -> None:
         """End psql whatever it does."""

@@ -275,8 +275,7 @@ def test_ctrl_c_ends_a_subscription_and_the_session_goes_on(terminal: Terminal) 
     terminal.run(r"\set VERBOSITY verbose")
     terminal.type("COPY (SUBSCRIBE t) TO STDOUT;\n")
     terminal.expect(r"\d+\t1\t2\t\\N\t2")
-    terminal.interrupt()
-    terminal.expect("ERROR:  57014: canceling statement due to user request")
+    terminal.interrupt("ERROR:  57014: canceling statement due to user request")
     assert "still here" in terminal.run("SELECT 'still ' || 'here';")
 
 
@@ -292,8 +291,7 @@ def test_a_cursor_shows_the_rows_of_a_subscription_as_they_come(
         terminal.expect(value)
         terminal.expect(r"\(1 row\)")
     terminal.begin("FETCH ALL c;", server)
-    terminal.interrupt()
-    terminal.expect("canceling statement due to user request")
+    terminal.interrupt("canceling statement due to user request")
     assert "ROLLBACK" in terminal.run("COMMIT;") or terminal.run("SELECT 1;")
 
 
@@ -302,8 +300,7 @@ def test_ctrl_c_ends_a_long_query(terminal: Terminal, server: HeadwaterServer) -
         "SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b WHERE a = -b;",
         server,
     )
-    terminal.interrupt()
-    terminal.expect("ERROR:  canceling statement due to user request")
+    terminal.interrupt("ERROR:  canceling statement due to user request")
     assert "here" in terminal.run("SELECT 'he' || 're';")
 
 
@@ -316,8 +313,7 @@ def test_ctrl_c_stops_a_query_on_spark(terminal: Terminal, server: HeadwaterServ
     busy = CpuUse(server)
     terminal.begin("SELECT count(*) FROM numbers a, numbers b, numbers c WHERE a.n * b.n = -c.n;", server)
     eventually(lambda: busy.share() > 0.3)
-    terminal.interrupt()
-    terminal.expect("ERROR:  canceling statement due to user request")
+    terminal.interrupt("ERROR:  canceling statement due to user request")
     eventually(lambda: busy.share() < 0.2, every_s=0.5)
     assert "20000" in terminal.run("SELECT count(*) FROM numbers;")
 

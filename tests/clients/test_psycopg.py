@@ -166,13 +166,27 @@ def test_an_error_in_a_pipeline_stops_it_until_the_next_sync(connection: psycopg
     def pipelined() -> None:
         with connection.pipeline() as pipeline:
             connection.execute("INSERT INTO stopped VALUES (1)")
-            connection.execute("SELECT 1 / %s", (0,))
+            connection.execute("INSERT INTO stopped VALUES (1 / %s)", (0,))
             connection.execute("INSERT INTO stopped VALUES (2)")
             pipeline.sync()
 
     with pytest.raises(errors.DivisionByZero):
         pipelined()
-    assert connection.execute("SELECT count(*) FROM stopped WHERE a = 2").fetchone() == (0,)
+    assert connection.execute("SELECT count(*) FROM stopped").fetchone() == (0,)
+
+
+def test_statements_up_to_a_sync_become_visible_together(
+    connection: psycopg.Connection[Any], server: HeadwaterServer, schema: str
+) -> None:
+    connection.execute("CREATE TABLE at_once (a int)")
+    with connection.pipeline() as pipeline, server.connect() as other:
+        connection.execute("INSERT INTO at_once VALUES (1)")
+        cursor = connection.execute("INSERT INTO at_once VALUES (2) RETURNING a")
+        assert cursor.fetchone() is not None  # answered, and not committed
+        count = f"SELECT count(*) FROM {schema}.at_once".encode()
+        assert other.execute(count).fetchone() == (0,)
+        pipeline.sync()
+        assert other.execute(count).fetchone() == (2,)
 
 
 # Transactions

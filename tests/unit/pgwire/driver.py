@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Coroutine
 from typing import Any, cast
 
 from headwater.pgwire.session import Door, conversation
-from headwater.pgwire.steps import Await, Disconnected, Flush, Read, Step, Write
+from headwater.pgwire.steps import Await, Disconnected, Flush, Glance, Read, Step, Write
 from tests.unit.pgwire.fake_sessions import FakeSessions
 
 Reply = tuple[str, bytes]
@@ -74,6 +74,8 @@ class Client:
             match step:
                 case Read():
                     return
+                case Glance(count):
+                    answer = self.received[:count]
                 case Write(data):
                     self.written += data
                 case Await(call, _):

@@ -190,6 +190,15 @@ def test_a_pipeline_is_answered_message_by_message(client: Client, sessions: Fak
     assert sessions.calls[-1] == "finish well"
 
 
+def test_a_statement_is_one_of_several_unless_a_sync_follows_it(
+    client: Client, sessions: FakeSessions
+) -> None:
+    client.send(parse("do X", "s") + bind(statement="s") + execute() + SYNC)
+    assert "begin implicit" not in sessions.calls
+    client.send(bind(statement="s") + execute() + bind(statement="s") + execute() + SYNC)
+    assert sessions.calls.count("begin implicit") == 1
+
+
 def test_arguments_and_results_may_be_binary(client: Client, sessions: FakeSessions) -> None:
     data = parse("echo int4 text") + bind((b"\x00\x00\x00\x07", b"x"), (1, 0), (0, 1)) + execute() + SYNC
     assert rows_of(client.send(data)) == [(b"7", b"x")]
