@@ -1,19 +1,21 @@
 """Snapshots of new tables, beside the ticks of their source.
 
-Tables that joined together (one transaction made them) are one backfill: each
-is read in chunks at the frontier where it joined, every finished chunk is put in
-the ledger, and when all chunks of all tables are there they become readable in
-one transaction.  From their joining on, ticks have written their changes, so
-nothing is missing in between and nothing is twice.
+Tables that one transaction made are one backfill:
 
-After a restart the finished chunks are in the ledger and only the rest is read.
+    prepare     the upstream is asked for a point at which all of them can be read; may take its time
+    take        between two ticks the point is fixed and the tables join: ticks write their changes now
+    chunks      read at the point, as Spark tasks; every finished one is put in the ledger
+    hydrate     the source has covered the point: in one transaction all tables become readable
+
+After a restart it begins again with `prepare`; if the upstream can still be read at the
+point of before, finished chunks count, otherwise the tables join anew at another one.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -21,11 +23,12 @@ from headwater.cluster.jobs import DriverLost
 from headwater.cluster.tasks import SnapshotTask
 from headwater.cluster.world import World
 from headwater.core.change import FileEntry
-from headwater.core.errors import HeadwaterError
-from headwater.core.limits import RETRY_DELAY_S_MAX, RETRY_DELAY_S_MIN, SNAPSHOT_CHUNK_ROWS
+from headwater.core.errors import DefiniteError, HeadwaterError, TransientError
+from headwater.core.frontier import Frontier
+from headwater.core.limits import COVER_CHECK_S, RETRY_DELAY_S_MAX, RETRY_DELAY_S_MIN, SNAPSHOT_CHUNK_ROWS
 from headwater.observe.failpoints import failpoint
 from headwater.persist.state import commit_state
-from headwater.sources.contract import Export, Options, SnapshotChunk, SourceType
+from headwater.sources.contract import Export, SnapshotChunk, SnapshotPoint, SourceType
 
 if TYPE_CHECKING:
     from headwater.cluster.ingestion import Ingestion
@@ -36,22 +39,28 @@ BACKFILL_POOL = "backfill"
 
 
 class Backfill:
-    """One batch of tables on their way to being readable."""
+    """One batch of tables on their way to being readable.
+
+    `take` is called by the source's thread; everything else that works is this one's own.
+    """
 
     def __init__(
         self,
         world: World,
         source_type: SourceType,
-        options: Options,
         exports: Sequence[Export],
         ingestion: Ingestion,
     ) -> None:
         self._world = world
         self._type = source_type
-        self._options = options
         self._exports = {export.table_id: export for export in exports}
         self._ingestion = ingestion
         self._working = ""  # the table that is being read or made a Delta table
+        self._prepared: SnapshotPoint | None = None
+        self._point: Any = None
+        self._joined_ts = 0
+        self._refusal: HeadwaterError | None = None
+        self._taken = threading.Event()  # the point is fixed, or could not be
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="backfill", daemon=True)
 
@@ -69,12 +78,51 @@ class Backfill:
     def stop(self) -> None:
         """Give up after the chunks under way."""
         self._stopping.set()
+        self._taken.set()
 
     def stop_table(self, table_id: str) -> None:
         """This table has been dropped; the others of the batch go on."""
         self._exports.pop(table_id, None)
         if not self._exports:
-            self._stopping.set()
+            self.stop()
+
+    def take(self, ts: int, frontier: Frontier) -> dict[str, tuple[Export, Any]]:
+        """Fix the point while the source stands at the binding (ts, frontier); who has joined, with it."""
+        exports = dict(self._exports)
+        if self._prepared is None or not exports:
+            return {}
+        ledger = self._world.ledger
+        found = {id_: ledger.collection(id_) for id_ in exports}
+        known = {id_: collection for id_, collection in found.items() if collection is not None}
+        try:
+            before = next((collection.point for collection in known.values()), None)
+            point = self._prepared.take(frontier, before)
+            failpoint("ingestion.before_join")
+            ledger.join(
+                [
+                    (e.table_id, e.discipline, e.relation, str(dict(e.options).get("batch", e.table_id)))
+                    for e in exports.values()
+                    if e.table_id not in known
+                ],
+                self._ingestion.source_id,
+                ts,
+                point,
+                hydrated=False,
+            )
+            moved = [id_ for id_, at in known.items() if not at.hydrated and at.point != point]
+            if moved:
+                ledger.rejoin(moved, ts, point)
+            failpoint("ingestion.after_join")
+        except (TransientError, DefiniteError) as error:
+            self._refusal = error
+            return {}
+        else:
+            self._point, self._joined_ts = point, ts
+            if known and not moved:
+                self._joined_ts = next(iter(known.values())).joined_ts
+            return {id_: (export, point) for id_, export in exports.items()}
+        finally:
+            self._taken.set()
 
     def _run(self) -> None:
         delay_s = RETRY_DELAY_S_MIN
@@ -93,13 +141,32 @@ class Backfill:
                 delay_s = min(delay_s * 2, RETRY_DELAY_S_MAX)
 
     def _complete(self) -> bool:
-        """Read all missing chunks, then make the batch readable.  False when stopped before."""
+        """From the upstream's point to readable tables.  False when stopped before."""
+        exports = tuple(self._exports.values())
+        if not exports:
+            return True
+        prepared = self._type.prepare_snapshot(self._ingestion.options, self._world.secrets, exports)
+        try:
+            self._prepared, self._refusal = prepared, None
+            self._taken.clear()
+            self._ingestion.offer(self)
+            self._taken.wait()
+            self._prepared = None
+            if self._stopping.is_set():
+                return False
+            if self._refusal is not None:
+                raise self._refusal
+            return self._read_all(prepared)
+        finally:
+            prepared.close()
+
+    def _read_all(self, prepared: SnapshotPoint) -> bool:
         ledger, data_dir = self._world.ledger, self._world.data_dir
         versions: dict[str, int] = {}
         totals: dict[str, int] = {}
         for export in list(self._exports.values()):
             self._working = export.table_id
-            files = self._snapshot(export)
+            files = self._snapshot(prepared, export)
             if files is None:
                 return False
             collection = ledger.collection(export.table_id)
@@ -115,38 +182,56 @@ class Backfill:
                 data_dir, export.table_id, export.relation, kept, collection.joined_ts, now_ms
             )
         self._working = ""
+        since = self._covered()
+        if since is None:
+            return False
         versions = {id_: version for id_, version in versions.items() if id_ in self._exports}
         failpoint("backfill.before_hydrate")
-        ledger.hydrate(versions)
+        ledger.hydrate(versions, since)
         failpoint("backfill.after_hydrate")
         for table_id in versions:
             self._ingestion.backfill_progress(table_id, totals[table_id], totals[table_id], committed=True)
         return True
 
-    def _snapshot(self, export: Export) -> list[FileEntry] | None:
+    def _covered(self) -> int | None:
+        """Wait until the source has covered the point; the binding where it has."""
+        while not self._stopping.wait(0):
+            since = self._ingestion.covering(self._point, self._joined_ts)
+            if since is not None:
+                return since
+            self._stopping.wait(COVER_CHECK_S)
+        return None
+
+    def _snapshot(self, prepared: SnapshotPoint, export: Export) -> list[FileEntry] | None:
         """All chunks of one table; None when it was stopped or dropped on the way."""
         ledger, table_id = self._world.ledger, export.table_id
         collection = ledger.collection(table_id)
         if collection is None or collection.hydrated:
             return []
-        at = self._type.frontier_from_json(collection.joined_frontier)
-        chunks = self._type.plan_snapshot(self._options, export, at, SNAPSHOT_CHUNK_ROWS)
-        done = ledger.chunks(table_id)
-        known = sum(chunk.rows_estimate for chunk in chunks)
-        missing = [chunk for chunk in chunks if chunk.index not in done]
-        width = max(1, self._world.cores - 1)  # one core stays free for ticks
-        while missing:
-            if self._stopping.is_set():
-                return None
-            if table_id not in self._exports:
-                return []
-            wave, missing = missing[:width], missing[width:]
-            for chunk, file in zip(wave, self._run_wave(wave, collection.joined_ts), strict=True):
-                failpoint("backfill.before_chunk")
-                ledger.add_chunk(table_id, chunk.index, file)
-                done[chunk.index] = file
-            staged = sum(file.rows for file in done.values())
-            self._ingestion.backfill_progress(table_id, max(known, staged), staged, committed=False)
+        try:
+            chunks = prepared.chunks(export, self._point, SNAPSHOT_CHUNK_ROWS)
+            done = ledger.chunks(table_id)
+            known = sum(chunk.rows_estimate for chunk in chunks)
+            missing = [chunk for chunk in chunks if chunk.index not in done]
+            width = max(1, self._world.cores - 1)  # one core stays free for ticks
+            self._ingestion.backfill_progress(table_id, known, 0, committed=False)
+            while missing:
+                if self._stopping.is_set():
+                    return None
+                if table_id not in self._exports:
+                    return []
+                wave, missing = missing[:width], missing[width:]
+                for chunk, file in zip(wave, self._run_wave(wave, collection.joined_ts), strict=True):
+                    failpoint("backfill.before_chunk")
+                    ledger.add_chunk(table_id, chunk.index, file)
+                    done[chunk.index] = file
+                staged = sum(file.rows for file in done.values())
+                self._ingestion.backfill_progress(table_id, max(known, staged), staged, committed=False)
+        except DefiniteError as error:
+            # Whoever reads the table is told; it becomes readable only for that.
+            ledger.poison(table_id, collection.joined_ts, error.position, error.message)
+            self._ingestion.poisoned(table_id, error.message)
+            return []
         return list(done.values())
 
     def _run_wave(self, wave: Sequence[SnapshotChunk], as_of: int) -> list[FileEntry]:

@@ -1,6 +1,7 @@
 """One source's loop: probe, mint, read, commit, report, acknowledge.
 
     wanted description --converge--> members      exports join and leave between two ticks
+    take                backfills that are ready fix their point here, and their tables join
     probe -> end        nothing new: time advances in memory, no write, no job
     mint ts             later than every timestamp this source was ever seen at
     read [frontier, end) as Spark tasks, one or more change files per table
@@ -17,25 +18,25 @@ Not here: reading the upstream (sources/), snapshots (backfill.py), folds (maint
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
 
 from headwater.cluster.backfill import Backfill
 from headwater.cluster.jobs import DriverLost
-from headwater.cluster.tasks import ReadTask
+from headwater.cluster.tasks import ReadTask, gather
 from headwater.cluster.world import World
 from headwater.core.change import FileEntry
 from headwater.core.errors import DefiniteError, InvariantViolation, TransientError
 from headwater.core.frontier import Frontier
-from headwater.core.limits import RETRY_DELAY_S_MAX, RETRY_DELAY_S_MIN, TICK_ROWS_MAX
+from headwater.core.limits import REFERENCE_CHECK_S, RETRY_DELAY_S_MAX, RETRY_DELAY_S_MIN, TICK_ROWS_MAX
 from headwater.core.protocol import Frontiers, RunIngestion, Statistics
 from headwater.core.time import TIMESTAMP_END
 from headwater.observe.failpoints import failpoint
 from headwater.persist.ledger import LedgerConflict, WriterState
 from headwater.sources import SOURCE_TYPES
-from headwater.sources.contract import Export
+from headwater.sources.contract import Export, Reader
 
 log = structlog.get_logger("ingestion")
 
@@ -77,11 +78,16 @@ class Ingestion:
         self.upper = 0
         self._world = world
         self._wanted = wanted
+        self.options = wanted.options
         self._lost = lost  # called when the JVM has gone
         self._type = SOURCE_TYPES[wanted.source_type]
+        self._reader: Reader | None = None
+        self._checked_s = 0.0  # when the exports' references were last looked at
         self._writer = WriterState(0, 0, None)
         self._members: dict[str, Export] = {}
+        self._points: dict[str, Any] = {}  # of members whose point the source has not covered yet
         self._poisoned: set[str] = set()
+        self._offered: list[Backfill] = []  # ready to take their point
         self._joining: set[str] = set()
         self._backfills: dict[str, Backfill] = {}
         self._started: list[Backfill] = []  # backfills whose thread may still run
@@ -158,8 +164,12 @@ class Ingestion:
                 )
                 self._world.set_status(self.source_id, "stalled", str(error), error.hint)
                 # What failed may have become durable all the same: look again before writing.
-                self._writer = WriterState(0, 0, None)
+                self._close_reader()
                 wait_s, delay_s = delay_s, min(delay_s * 2, RETRY_DELAY_S_MAX)
+            except DefiniteError as error:
+                # Of the whole source: no table of it can go on from here.
+                self._fail(error)
+                wait_s = RETRY_DELAY_S_MAX
             except LedgerConflict as error:
                 log.error("ingestion fenced", source=self.source_id, error=str(error))
                 self._world.set_status(self.source_id, "failed", f"internal: {error}")
@@ -178,40 +188,51 @@ class Ingestion:
             with self._wake:
                 if not self._dirty and not self._stopping and wait_s > 0:
                     self._wake.wait(None if self._resting() else wait_s)
+        self._close_reader()
 
     def _resting(self) -> bool:
-        """Whether only a new description can make anything happen."""
-        return self._wanted.paused or (
-            self.upper == TIMESTAMP_END and len(self._members) == len(self._wanted.exports)
-        )
+        """Whether only a new description or a backfill that is ready can make anything happen."""
+        return self._wanted.paused or self.upper == TIMESTAMP_END
 
     def _turn(self) -> None:
-        """Everything between two waits: converge, then one tick."""
-        if not self._writer.epoch:
-            self._open()
+        """Everything between two waits: converge, take points, then one tick."""
+        self._open()
         self._converge()
         if self._wanted.paused:
             self._world.set_status(
                 self.source_id, "paused", None, "There is currently no replica running this source"
             )
             return
-        try:
-            self._tick()
-        except DefiniteError as error:
-            self._poison(error)
-            return
+        self._take_points()
+        self._tick()
         self._world.set_status(self.source_id, "running")
 
     def _open(self) -> None:
+        """Connect and become the writer, unless that is so already."""
+        if self._reader is not None:
+            if self.options == self._wanted.options:
+                return
+            self._close_reader()
         ledger, source_id = self._world.ledger, self.source_id
-        start = self._type.start(self._wanted.options).to_json()
-        self._writer = ledger.open_writer(source_id, start)
+        self.options = self._wanted.options
+        # Before anything is made upstream, so that a drop finds what to take away after any crash.
+        upstream = {"source_type": self._wanted.source_type, "options": self.options}
+        writer = ledger.open_writer(source_id, upstream)
+        stands_at = self._type.frontier_from_json(writer.frontier) if writer.ts else None
+        self._reader = self._type.open(
+            self.options,
+            self._world.secrets,
+            stands_at,
+            self._world.scratch / source_id,
+        )
+        self._writer = writer if writer.ts else replace(writer, frontier=self._reader.start.to_json())
         self.upper = max(self.upper, self._writer.ts + 1 if self._writer.ts else 0)
         known = ledger.collections(source_id)
         for value in self._wanted.exports:
             export = Export.from_json(value)
             if export.table_id in known:
                 self._members[export.table_id] = export
+        self._points = {id_: at.point for id_, at in known.items() if id_ in self._members}
         self._poisoned = {id_ for id_ in known if ledger.errors(id_)}
         for table_id in self._members:
             errors = ledger.errors(table_id)
@@ -224,6 +245,12 @@ class Ingestion:
             self.upper = TIMESTAMP_END
         for message in self.restated():
             self._world.report(message)
+
+    def _close_reader(self) -> None:
+        self._writer = WriterState(0, 0, None)
+        if self._reader is not None:
+            reader, self._reader = self._reader, None
+            reader.close()
 
     def _frontier(self) -> Frontier:
         return self._type.frontier_from_json(self._writer.frontier)
@@ -240,40 +267,42 @@ class Ingestion:
             if backfill is not None:
                 backfill.stop_table(table_id)
             del self._members[table_id]
+            self._points.pop(table_id, None)
             self._counters.pop(table_id, None)
-        new = [wanted[id_] for id_ in wanted if id_ in self._joining]
-        if new and self._writer.ts:
-            self._join(new)
-        self._joining = set()
+        for table_id in [id_ for id_ in self._backfills if id_ not in wanted]:
+            self._backfills.pop(table_id).stop_table(table_id)
+        self._start_backfills([wanted[id_] for id_ in self._joining])
 
-    def _join(self, new: list[Export]) -> None:
-        """New tables begin where the source stands now."""
-        failpoint("ingestion.before_join")
-        self._world.ledger.join(
-            [
-                (e.table_id, e.discipline, e.relation, str(dict(e.options).get("batch", e.table_id)))
-                for e in new
-            ],
-            self.source_id,
-            self._writer.ts,
-            self._writer.frontier,
-            hydrated=False,
-        )
-        failpoint("ingestion.after_join")
-        self._members.update({export.table_id: export for export in new})
-        for export in new:
-            self._world.set_status(export.table_id, "starting")
-        self._resume_backfills()
+    def _take_points(self) -> None:
+        """Backfills that are ready fix their point here, and their tables join."""
+        if not self._writer.ts:
+            return  # there is no binding to join at yet
+        with self._wake:
+            offered, self._offered = self._offered, []
+        for backfill in offered:
+            joined = backfill.take(self._writer.ts, self._frontier())
+            for table_id, (export, point) in joined.items():
+                self._members[table_id] = export
+                self._points[table_id] = point
+                self._joining.discard(table_id)
+                self._world.set_status(table_id, "starting")
 
     def _resume_backfills(self) -> None:
-        """Start a backfill for every batch of members that is not hydrated and has none."""
+        """For every member that joined in another process and is not hydrated."""
+        found = self._world.ledger.collections(self.source_id)
+        self._start_backfills(
+            [export for id_, export in self._members.items() if id_ in found and not found[id_].hydrated]
+        )
+
+    def _start_backfills(self, exports: list[Export]) -> None:
+        """One for each transaction's tables, unless they have one."""
         batches: dict[str, list[Export]] = {}
-        for table_id, collection in self._world.ledger.collections(self.source_id).items():
-            if table_id in self._members and not collection.hydrated and table_id not in self._backfills:
-                batches.setdefault(collection.batch, []).append(self._members[table_id])
-        for exports in batches.values():
-            backfill = Backfill(self._world, self._type, self._wanted.options, exports, self)
-            self._backfills.update({export.table_id: backfill for export in exports})
+        for export in exports:
+            if export.table_id not in self._backfills:
+                batches.setdefault(str(dict(export.options).get("batch", "")), []).append(export)
+        for batch in batches.values():
+            backfill = Backfill(self._world, self._type, batch, self)
+            self._backfills.update({export.table_id: backfill for export in batch})
             self._started = [started for started in self._started if started.alive()] + [backfill]
             backfill.start()
             if self._stopping:
@@ -283,29 +312,38 @@ class Ingestion:
         return max(self._world.clock.now_ms(), self.upper, self._writer.ts + 1, self._world.ts_floor + 1)
 
     def _tick(self) -> None:
-        if self.upper == TIMESTAMP_END:
+        if self.upper == TIMESTAMP_END or self._reader is None:
             return
-        world, wanted = self._world, self._wanted
+        world, reader = self._world, self._reader
         started_s = world.clock.monotonic_s()
         frontier = self._frontier()
         now_ms = world.clock.now_ms()
-        end = self._type.probe(wanted.options, now_ms)
-        if self._writer.ts and end <= frontier:
+        end = reader.probe(now_ms)
+        errors = self._check_references(reader)
+        if self._writer.ts and end <= frontier and not errors:
             self.upper = max(self.upper, now_ms + 1)
             self._report([])
             return
-        exports = tuple(e for id_, e in self._members.items() if id_ not in self._poisoned)
-        reached, parts = self._type.plan_read(wanted.options, frontier, end, exports, TICK_ROWS_MAX)
+        exports = tuple(e for id_, e in self._members.items() if id_ not in {*self._poisoned, *errors})
+        reached, parts = reader.plan_read(frontier, end, exports, self._points, TICK_ROWS_MAX)
         ts = self._mint()
         tasks = [ReadTask(str(world.data_dir), ts, part) for part in parts]
-        files: dict[str, list[FileEntry]] = {}
-        for written in world.jobs.run(tasks, TICK_POOL):
-            for table_id, file in written:
-                files.setdefault(table_id, []).append(file)
+        files, found = gather(world.jobs.run(tasks, TICK_POOL))
+        errors = {**found, **errors}
         failpoint("ingestion.before_append")
-        self._writer = world.ledger.append(self.source_id, self._writer, ts, reached.to_json(), files)
+        self._writer = world.ledger.append(
+            self.source_id,
+            self._writer,
+            ts,
+            reached.to_json(),
+            files,
+            [(id_, error.position, error.message) for id_, error in errors.items()],
+        )
         failpoint("ingestion.after_append")
         self.upper = TIMESTAMP_END if self._writer.frontier is None else ts + 1
+        for table_id, error in errors.items():
+            self.poisoned(table_id, error.message)
+        self._points = {id_: at for id_, at in self._points.items() if not self._type.covers(reached, at)}
         for table_id, written in files.items():
             self._counters.setdefault(table_id, Counters()).add(written)
         source = self._counters.setdefault(self.source_id, Counters())
@@ -318,9 +356,18 @@ class Ingestion:
         }
         self._report([self.source_id, *files])
         world.committed.set()
-        self._type.acknowledge(wanted.options, reached)
-        if not end <= reached or len(self._members) < len(wanted.exports):
+        reader.acknowledge(reached)
+        if not end <= reached or self._offered:
             self._dirty = True  # more is waiting, or tables to join: the next turn follows at once
+
+    def _check_references(self, reader: Reader) -> dict[str, DefiniteError]:
+        """Errors of members whose references are not what they were, now and then."""
+        now_s = self._world.clock.monotonic_s()
+        if now_s < self._checked_s + REFERENCE_CHECK_S:
+            return {}
+        self._checked_s = now_s
+        exports = tuple(e for id_, e in self._members.items() if id_ not in self._poisoned)
+        return dict(reader.check(exports))
 
     def _report(self, ids: list[str]) -> None:
         """Tell the environment how far this source is, and what changed for these."""
@@ -329,24 +376,40 @@ class Ingestion:
         for id_ in ids:
             self._world.report(Statistics(id_, self._counters[id_].values()))
 
-    def _poison(self, error: DefiniteError) -> None:
-        """Stop the tables of a reference at this point; the others go on."""
+    def poisoned(self, table_id: str, message: str) -> None:
+        """A table has a definite error: it stops here, the others go on."""
+        self._poisoned.add(table_id)
+        self._world.set_status(table_id, "stalled", message)
+
+    def _fail(self, error: DefiniteError) -> None:
+        """Every table stops where it is, and reads say why."""
+        self._close_reader()
         ts = self._mint()
-        concerned = [
-            table_id
-            for table_id, export in self._members.items()
-            if ".".join(export.reference) == error.reference and table_id not in self._poisoned
-        ]
-        if not concerned:
-            raise InvariantViolation(f"an error of {error.reference}, which feeds no table: {error}")
-        self.upper = ts + 1
-        for table_id in concerned:
+        for table_id in [id_ for id_ in self._members if id_ not in self._poisoned]:
             self._world.ledger.poison(table_id, ts, error.position, error.message)
-            self._poisoned.add(table_id)
-            self._world.set_status(table_id, "stalled", error.message)
-        self._dirty = True
+            self.poisoned(table_id, error.message)
+        self.upper = max(self.upper, ts + 1)
+        self._report([])
+        self._world.set_status(self.source_id, "stalled", error.message)
 
     # Called by a backfill's thread
+
+    def offer(self, backfill: Backfill) -> None:
+        """This backfill is ready to take its point, between two ticks."""
+        with self._wake:
+            self._offered.append(backfill)
+            self._dirty = True
+            self._wake.notify_all()
+
+    def covering(self, point: Any, joined_ts: int) -> int | None:
+        """The binding from which on tables that joined at a point may be read; None: not reached yet."""
+        binding = self._world.ledger.binding_at(self.source_id, joined_ts)
+        if binding is not None and self._type.covers(self._type.frontier_from_json(binding[1]), point):
+            return joined_ts
+        writer = self._writer
+        if not writer.ts or not self._type.covers(self._type.frontier_from_json(writer.frontier), point):
+            return None
+        return writer.ts
 
     def backfill_progress(self, table_id: str, known: int, staged: int, committed: bool) -> None:
         """Rows known and staged so far; `committed` once the table may be read."""

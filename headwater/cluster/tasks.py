@@ -12,7 +12,7 @@ again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,9 @@ from headwater.formats.arrow import change_schema, state_schema
 from headwater.persist.combine import quote, relation_sql, scan_files
 from headwater.persist.files import DAMAGE_HINT, damage, write_file
 from headwater.persist.layout import change_file, state_file
+from headwater.persist.secrets import SecretStore
 from headwater.sources import SOURCE_TYPES
-from headwater.sources.contract import Export, ReadPart, SnapshotChunk
+from headwater.sources.contract import Export, ReadPart, Reset, SnapshotChunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,14 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """What a part of a tick came to: (table, file) pairs, and the definite errors of tables."""
+
+    files: tuple[tuple[str, FileEntry], ...]
+    errors: tuple[tuple[str, DefiniteError], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ReadTask:
     """Read a part of a tick and write the change files of its exports."""
 
@@ -45,26 +54,45 @@ class ReadTask:
     ts: int
     part: ReadPart
 
-    def run(self) -> list[tuple[str, FileEntry]]:
-        """(table id, file) for every export that had changes."""
+    def run(self) -> Written:
         batches: dict[str, list[pa.RecordBatch]] = {}
         exports: dict[str, Export] = {}
-        for export, batch in SOURCE_TYPES[self.part.source_type].read(self.part):
-            if batch.num_rows:
-                batches.setdefault(export.table_id, []).append(batch)
-                exports[export.table_id] = export
-        return [
-            (
-                table_id,
-                write_file(
-                    Path(self.data_dir),
-                    change_file(table_id, self.ts, self.part.index, unique_name()[:8]),
-                    iter(found),
-                    change_schema(exports[table_id].relation),
-                ),
-            )
-            for table_id, found in batches.items()
+        errors: dict[str, DefiniteError] = {}
+        resets: set[str] = set()
+        for export, found in SOURCE_TYPES[self.part.source_type].read(self.part):
+            id_ = export.table_id
+            exports[id_] = export
+            if isinstance(found, DefiniteError):
+                errors.setdefault(id_, found)
+            elif isinstance(found, Reset):
+                batches[id_] = []
+                resets.add(id_)
+            elif found.num_rows:
+                batches.setdefault(id_, []).append(found)
+        files = [
+            (id_, self._write(exports[id_], parts, id_ in resets))
+            for id_, parts in batches.items()
+            if id_ not in errors
         ]
+        return Written(tuple(files), tuple(errors.items()))
+
+    def _write(self, export: Export, batches: list[pa.RecordBatch], resets: bool) -> FileEntry:
+        path = change_file(export.table_id, self.ts, self.part.index, unique_name()[:8])
+        schema = change_schema(export.relation)
+        return replace(write_file(Path(self.data_dir), path, iter(batches), schema), resets=resets)
+
+
+def gather(parts: Sequence[Written]) -> tuple[dict[str, list[FileEntry]], dict[str, DefiniteError]]:
+    """The files of each table of a tick in the order of its parts, and the first error of each."""
+    files: dict[str, list[FileEntry]] = {}
+    errors: dict[str, DefiniteError] = {}
+    for part in parts:
+        for id_, file in part.files:
+            # What an earlier part wrote is gone where a later one resets; the sweeper takes the file.
+            files[id_] = [file] if file.resets else [*files.get(id_, ()), file]
+        for id_, error in part.errors:
+            errors.setdefault(id_, error)
+    return {id_: found for id_, found in files.items() if id_ not in errors}, errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +104,11 @@ class SnapshotTask:
     chunk: SnapshotChunk
 
     def run(self) -> FileEntry:
-        export = self.chunk.export
+        export, data_dir = self.chunk.export, Path(self.data_dir)
         return write_file(
-            Path(self.data_dir),
+            data_dir,
             state_file(export.table_id, self.as_of, self.chunk.index, unique_name()[:8]),
-            SOURCE_TYPES[self.chunk.source_type].snapshot(self.chunk),
+            SOURCE_TYPES[self.chunk.source_type].snapshot(self.chunk, SecretStore(data_dir).get),
             state_schema(export.relation),
         )
 

@@ -11,6 +11,7 @@ from headwater.cluster.jobs import Jobs
 from headwater.core.clock import Clock
 from headwater.core.protocol import Status
 from headwater.persist.ledger import Ledger
+from headwater.sources.contract import Secrets
 
 
 @dataclass(slots=True)
@@ -18,11 +19,13 @@ class World:
     """Handed to every part; `report` sends a response to whichever environment is connected."""
 
     data_dir: Path
+    scratch: Path  # emptied when the process starts
     ledger: Ledger
     jobs: Jobs
     clock: Clock
     cores: int
     report: Callable[..., None]
+    secrets: Secrets
     ts_floor: int = 0
     statuses: dict[str, Status] = field(default_factory=dict)
     committed: threading.Event = field(default_factory=threading.Event)  # a tick was; folds may be due

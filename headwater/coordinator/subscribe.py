@@ -27,6 +27,7 @@ import pyarrow as pa
 import structlog
 
 from headwater.coordinator.read import Inputs, PreparedRead
+from headwater.coordinator.timestamps import Hold
 from headwater.core.change import DELETE, INSERT, OP, POSITION, SEQUENCE, FileEntry
 from headwater.core.errors import InvariantViolation, TransientError, UserError
 from headwater.core.limits import SUBSCRIBE_QUEUE_BATCHES_MAX
@@ -221,8 +222,24 @@ class Hub:
         hold.uses(table_id, plan.state_as_of)
         columns = [quote(name) for name in plan.relation.column_names()]
         listed = ", ".join(columns)
+        resets = any(file.resets for file in files)
+        if resets and not any(file.rows for file in files):
+            signed = f"SELECT {listed}, -1 AS {DIFF} FROM {relation_sql(plan, data_dir)}"
+            return await self._consolidated(signed, listed, hold, [*files, *plan.state, *plan.tail])
         scan = scan_files(data_dir, [file for file in files if file.rows])
-        if plan.discipline == "keyed":
+        if any(file.partials for file in files):
+            hold.uses(table_id, plan.state_as_of)
+            now = ledger.read_plan(table_id, max(file.ts for file in files))
+            hold.uses(table_id, now.state_as_of)
+            touched = f"(SELECT DISTINCT {', '.join(map(quote, plan.relation.key_names()))} FROM {scan})"
+            within = f"SEMI JOIN {touched} USING ({', '.join(map(quote, plan.relation.key_names()))})"
+            if resets:
+                within = ""
+            signed = (
+                f"SELECT {listed}, 1 AS {DIFF} FROM {relation_sql(now, data_dir)} {within}"
+                f" UNION ALL SELECT {listed}, -1 FROM {relation_sql(plan, data_dir)} {within}"
+            )
+        elif plan.discipline == "keyed":
             keys = [quote(name) for name in plan.relation.key_names()]
             key = ", ".join(keys)
             signed = (
@@ -230,11 +247,17 @@ class Hub:
                 f" (PARTITION BY {key} ORDER BY {POSITION} DESC, {SEQUENCE} DESC) = 1)"
                 f" SELECT {listed}, 1 AS {DIFF} FROM tick WHERE {OP} = '{INSERT}'"
                 f" UNION ALL SELECT {listed}, -1 FROM {relation_sql(plan, data_dir)}"
-                f" SEMI JOIN tick USING ({key})"
+                + ("" if resets else f" SEMI JOIN tick USING ({key})")
             )
         else:
             sign = f"CASE WHEN {OP} = '{DELETE}' THEN -1 ELSE 1 END"
             signed = f"SELECT {listed}, {sign} AS {DIFF} FROM {scan}"
+            if resets:
+                signed += f" UNION ALL SELECT {listed}, -1 FROM {relation_sql(plan, data_dir)}"
+        return await self._consolidated(signed, listed, hold, [*files, *plan.state, *plan.tail])
+
+    async def _consolidated(self, signed: str, listed: str, hold: Hold, files: list[FileEntry]) -> pa.Table:
+        """The net of signed rows that were read from these files; lets go of the hold."""
         sql = (
             f"SELECT {listed}, sum({DIFF})::BIGINT AS {DIFF} FROM ({signed}) GROUP BY {listed}"
             f" HAVING sum({DIFF}) <> 0"
@@ -242,7 +265,7 @@ class Hub:
         try:
             return await self._world.engine.table(sql, diff_schema(self.query), {})
         except UserError as error:
-            self._world.reads.check_damage([*files, *plan.state, *plan.tail], error)
+            self._world.reads.check_damage(files, error)
             raise
         finally:
             hold.release()

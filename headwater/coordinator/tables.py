@@ -35,7 +35,7 @@ class TableWrites:
         self._ledger = ledger
         self._data_dir = data_dir
         self._oracle = oracle
-        self._writer: WriterState = ledger.open_writer(TABLES, None)
+        self._writer: WriterState = ledger.open_writer(TABLES)
         self.turn = asyncio.Lock()
         self._doubtful = False  # the last append failed, and whether it is durable could not be asked
         self._in_flight_ts: int | None = None
@@ -94,7 +94,7 @@ class TableWrites:
     def _write(self, ts: int, changes: Mapping[str, tuple[Relation, pa.Table]]) -> WriterState:
         writer = self._writer
         if self._doubtful:
-            self._writer = writer = self._ledger.open_writer(TABLES, None)
+            self._writer = writer = self._ledger.open_writer(TABLES)
             self._doubtful = False
             ts = max(ts, writer.ts + 1)
         files: dict[str, list[FileEntry]] = {}
@@ -110,7 +110,7 @@ class TableWrites:
         except TransientError:
             # Durable or not?  Asking as a new writer settles it: the old one cannot append any more.
             self._doubtful = True
-            settled = self._ledger.open_writer(TABLES, None)
+            settled = self._ledger.open_writer(TABLES)
             self._writer, self._doubtful = settled, False
             if settled.ts != ts:
                 raise

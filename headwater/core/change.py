@@ -1,14 +1,16 @@
 """Changes: what a tick writes, and what a read of a table at a timestamp is made of.
 
     log    change files, one or more per tick:  the table's columns plus
-             _op        '+' a row (insert or upsert), '-' a row gone
+             _op        '+' a row (insert or upsert), '-' a row gone,
+                        '~2,5' an upsert that leaves columns 2 and 5 as they were (keyed only)
              _sequence  order inside the tick
              _position  place in the upstream's order
     state  files with the table's columns alone, the rows as of one timestamp
 
 The timestamp of a change is a property of its file and stands in the ledger.
 A read at T takes the newest state at or before T and the tail (state, T]; how
-the two combine is the table's discipline, fixed when the table is made:
+the two combine is the table's discipline, fixed when the table is made (a file that
+resets takes the state and all files before it out of the plan):
 
     appended   rows only ever come: state and tail are simply put together
     keyed      the last change of a key wins
@@ -34,6 +36,8 @@ HIDDEN_COLUMNS: Final = (OP, SEQUENCE, POSITION)
 
 INSERT: Final = "+"
 DELETE: Final = "-"
+PARTIAL: Final = "~"
+"""Begins the _op of an upsert that leaves columns as they were; their places follow, with commas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +49,17 @@ class FileEntry:
     bytes: int
     deletes: int = 0  # rows whose _op is not '+'
     ts: int = 0  # change files: the tick's timestamp
+    resets: bool = False  # change files: all rows before this file's are gone (TRUNCATE)
+    partials: int = 0  # change files: rows that leave columns as they were
 
     def to_json(self) -> list[object]:
-        return [self.path, self.rows, self.bytes, self.deletes, self.ts]
+        return [self.path, self.rows, self.bytes, self.deletes, self.ts, self.resets, self.partials]
 
     @staticmethod
     def from_json(value: list[object]) -> FileEntry:
-        path, rows, size, deletes, ts = value
-        return FileEntry(str(path), *(int(str(n)) for n in (rows, size, deletes, ts)))
+        path, *counts, resets, partials = value
+        rows, size, deletes, ts = (int(str(n)) for n in counts)
+        return FileEntry(str(path), rows, size, deletes, ts, bool(resets), int(str(partials)))
 
 
 @dataclass(frozen=True, slots=True)

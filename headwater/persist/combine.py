@@ -6,7 +6,8 @@ for Spark; the tests hold the two against each other.)
 
     appended   all rows of all files
     keyed      the last change per key, by (_position, _sequence), over state rows
-               whose key the tail does not mention
+               whose key the tail does not mention; columns that the last change leaves as
+               they were come from the newest change that says them, or from the state
     counted    the net count of each row in the tail, added to or taken from the state
 
 Not here: which files (persist/ledger.py), what a query does with the rows.
@@ -17,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from headwater.core.change import DELETE, INSERT, OP, POSITION, SEQUENCE, FileEntry, ReadPlan
+from headwater.core.change import DELETE, INSERT, OP, PARTIAL, POSITION, SEQUENCE, FileEntry, ReadPlan
 from headwater.core.types import SqlType, stored
 
 
@@ -85,11 +86,12 @@ def relation_sql(plan: ReadPlan, data_dir: Path) -> str:
     named = ", ".join(f"{column} AS {name}" for column, name in zip(columns, names, strict=True))
     if plan.discipline == "keyed":
         keys = [columns[i] for i in plan.relation.keys[0]]
-        return f"(SELECT {named} FROM {_keyed(columns, keys, state_scan, tail_scan)})"
+        partial = any(file.partials for file in tail)
+        return f"(SELECT {named} FROM {_keyed(columns, keys, state_scan, tail_scan, partial)})"
     return f"(SELECT {named} FROM {_counted(columns, state_scan, tail_scan)})"
 
 
-def _keyed(columns: list[str], keys: list[str], state: str | None, tail: str) -> str:
+def _keyed(columns: list[str], keys: list[str], state: str | None, tail: str, partial: bool) -> str:
     """The place of each key's last change is found by an aggregate over narrow columns.
 
     A window over whole rows says the same in twice the time.  A place is (file, row in the file),
@@ -104,10 +106,30 @@ def _keyed(columns: list[str], keys: list[str], state: str | None, tail: str) ->
     )
     same = " AND ".join(f"s.{key} IS NOT DISTINCT FROM last.{key}" for key in keys)
     kept = f"SELECT {listed} FROM {state} ANTI JOIN last ON {same} UNION ALL " if state else ""
+    filled = f" UNION ALL SELECT {listed} FROM ({_filled(columns, keys, state)})" if partial else ""
     return (
         f"(WITH tail AS MATERIALIZED (SELECT {listed}, {OP}, {rank} AS _rank, {place} AS _place FROM {tail}),"
-        f" last AS MATERIALIZED ({last}) {kept}SELECT {listed} FROM last WHERE {OP} = '{INSERT}')"
+        f" last AS MATERIALIZED ({last}) {kept}SELECT {listed} FROM last WHERE {OP} = '{INSERT}'{filled})"
     )
+
+
+def _filled(columns: list[str], keys: list[str], state: str | None) -> str:
+    """The rows of keys whose last change leaves columns as they were."""
+    same = " AND ".join(f"s.{key} IS NOT DISTINCT FROM p.{key}" for key in keys)
+    partial = f"(SELECT {', '.join(keys)} FROM last WHERE {OP} LIKE '{PARTIAL}%') AS p ON {same}"
+    listed = ", ".join(columns)
+    versions = f"SELECT {listed}, {OP}, _rank FROM tail AS s SEMI JOIN {partial} WHERE {OP} <> '{DELETE}'"
+    if state:
+        versions += f" UNION ALL SELECT {listed}, '{INSERT}', -1 FROM {state} SEMI JOIN {partial}"
+    # A struct, because a NULL that was said must win over an older value.
+    values = [
+        column
+        if column in keys
+        else f"arg_max(struct_pack(v := {column}), _rank)"
+        f" FILTER (WHERE NOT list_contains(string_split(substr({OP}, 2), ','), '{place}')).v AS {column}"
+        for place, column in enumerate(columns)
+    ]
+    return f"SELECT {', '.join(values)} FROM ({versions}) GROUP BY {', '.join(keys)}"
 
 
 def _counted(columns: list[str], state: str | None, tail: str) -> str:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from headwater.core.change import INSERT, OP, FileEntry
+from headwater.core.change import INSERT, OP, PARTIAL, FileEntry
 from headwater.core.errors import TransientError
 
 _ROW_GROUP_ROWS = 122_880
@@ -26,8 +26,8 @@ DAMAGE_HINT = "Restore the file from a backup of the data directory, or drop the
 def write_file(data_dir: Path, path: str, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> FileEntry:
     """Write batches to `data_dir/path`, flush it to disk, describe it."""
     target = data_dir / path
-    rows = deletes = 0
-    counts_deletes = OP in schema.names
+    rows = deletes = partials = 0
+    has_ops = OP in schema.names
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with (
@@ -39,8 +39,10 @@ def write_file(data_dir: Path, path: str, batches: Iterator[pa.RecordBatch], sch
                     continue
                 writer.write_table(pa.Table.from_batches([batch], schema), row_group_size=_ROW_GROUP_ROWS)
                 rows += batch.num_rows
-                if counts_deletes:
-                    deletes += pc.sum(pc.not_equal(batch.column(OP), INSERT)).as_py()
+                if has_ops:
+                    ops = batch.column(OP)
+                    deletes += pc.sum(pc.not_equal(ops, INSERT)).as_py()
+                    partials += pc.sum(pc.starts_with(ops, PARTIAL)).as_py()
         flush(target)
         size = target.stat().st_size
     except OSError as error:
@@ -52,7 +54,7 @@ def write_file(data_dir: Path, path: str, batches: Iterator[pa.RecordBatch], sch
     except BaseException:
         _remove(target)
         raise
-    return FileEntry(path, rows, size, deletes)
+    return FileEntry(path, rows, size, deletes, partials=partials)
 
 
 def _remove(target: Path) -> None:

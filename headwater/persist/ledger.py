@@ -3,8 +3,8 @@
 Every durable step of the engine is one transaction in here:
 
     open_writer      a new epoch for a writer; an older one is refused from now on
-    append           a tick: one binding and the change files of every table, compare-and-append
-    join             a table joins its source's reader: where its snapshot stands
+    append           a tick: one binding, change files and errors of every table, compare-and-append
+    join, rejoin     a table joins its source's reader: where its snapshot stands
     add_chunk        a finished chunk of a snapshot
     hydrate          all chunks are there: the first state; the table may be read
     put_state        a fold: a later state over a shorter tail
@@ -41,19 +41,21 @@ TABLES = "tables"
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS ledger_writer (
-    writer_id TEXT PRIMARY KEY, epoch INTEGER NOT NULL, ts INTEGER NOT NULL, frontier TEXT NOT NULL
+    writer_id TEXT PRIMARY KEY, epoch INTEGER NOT NULL, ts INTEGER NOT NULL, frontier TEXT NOT NULL,
+    upstream TEXT NOT NULL
 ) STRICT;
 CREATE TABLE IF NOT EXISTS ledger_binding (
     writer_id TEXT NOT NULL, ts INTEGER NOT NULL, frontier TEXT NOT NULL, PRIMARY KEY (writer_id, ts)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS ledger_collection (
     collection_id TEXT PRIMARY KEY, writer_id TEXT NOT NULL, discipline TEXT NOT NULL, relation TEXT NOT NULL,
-    since INTEGER NOT NULL, joined_ts INTEGER NOT NULL, joined_frontier TEXT NOT NULL,
+    since INTEGER NOT NULL, joined_ts INTEGER NOT NULL, point TEXT NOT NULL,
     batch TEXT NOT NULL, hydrated INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE IF NOT EXISTS ledger_change_file (
     collection_id TEXT NOT NULL, ts INTEGER NOT NULL, path TEXT NOT NULL,
-    rows INTEGER NOT NULL, bytes INTEGER NOT NULL, deletes INTEGER NOT NULL,
+    rows INTEGER NOT NULL, bytes INTEGER NOT NULL, deletes INTEGER NOT NULL, resets INTEGER NOT NULL,
+    partials INTEGER NOT NULL,
     PRIMARY KEY (collection_id, ts, path)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS ledger_state (
@@ -96,7 +98,7 @@ class CollectionState:
     relation: Relation
     since: int
     joined_ts: int
-    joined_frontier: Any
+    point: Any  # the moment of the upstream at which its snapshot is taken
     batch: str
     hydrated: bool
 
@@ -182,13 +184,16 @@ class Ledger:
 
     # Writers
 
-    def open_writer(self, writer_id: str, start: object) -> WriterState:
-        """Become the one writer; whoever was it before can no longer append."""
+    def open_writer(self, writer_id: str, upstream: object = None) -> WriterState:
+        """Become the one writer; whoever was it before can no longer append.
+
+        `upstream` is what must be known to leave nothing behind there, when the source is gone.
+        """
         with self._transaction() as db:
             db.execute(
-                "INSERT INTO ledger_writer VALUES (?, 1, 0, ?)"
-                " ON CONFLICT (writer_id) DO UPDATE SET epoch = epoch + 1",
-                (writer_id, json.dumps(start)),
+                "INSERT INTO ledger_writer VALUES (?, 1, 0, 'null', ?)"
+                " ON CONFLICT (writer_id) DO UPDATE SET epoch = epoch + 1, upstream = excluded.upstream",
+                (writer_id, json.dumps(upstream)),
             )
             row = db.execute(
                 "SELECT epoch, ts, frontier FROM ledger_writer WHERE writer_id = ?", (writer_id,)
@@ -202,11 +207,12 @@ class Ledger:
         ts: int,
         frontier: object,
         files: Mapping[str, Sequence[FileEntry]],
+        errors: Sequence[tuple[str, str, str]] = (),
     ) -> WriterState:
-        """One tick: the binding and every table's change files, or nothing.
+        """One tick: the binding, every table's change files, and definite errors, or nothing.
 
-        `expected` is where the caller believes the writer stands.  Files of a table that has been
-        dropped meanwhile are not kept.
+        `expected` is where the caller believes the writer stands.  Errors are (table, position,
+        message).  Files of a table that has been dropped meanwhile are not kept.
         """
         if ts <= expected.ts:
             raise InvariantViolation(f"binding of {writer_id} at {ts} follows one at {expected.ts}")
@@ -224,14 +230,19 @@ class Ledger:
             if writer_id != TABLES:
                 db.execute("INSERT INTO ledger_binding VALUES (?, ?, ?)", (writer_id, ts, text))
             db.executemany(
-                "INSERT INTO ledger_change_file SELECT collection_id, ?, ?, ?, ?, ? FROM ledger_collection"
-                " WHERE collection_id = ?",
+                "INSERT INTO ledger_change_file SELECT collection_id, ?, ?, ?, ?, ?, ?, ?"
+                " FROM ledger_collection WHERE collection_id = ?",
                 [
-                    (ts, file.path, file.rows, file.bytes, file.deletes, collection_id)
+                    (
+                        *(ts, file.path, file.rows, file.bytes, file.deletes),
+                        *(file.resets, file.partials, collection_id),
+                    )
                     for collection_id, entries in files.items()
                     for file in entries
                 ],
             )
+            for collection_id, position, message in errors:
+                self._poison(db, collection_id, ts, position, message)
         return WriterState(expected.epoch, ts, frontier)
 
     def writer(self, writer_id: str) -> WriterState | None:
@@ -269,6 +280,11 @@ class Ledger:
         )
         return [(ts, json.loads(frontier)) for ts, frontier in rows]
 
+    def upstreams(self) -> dict[str, Any]:
+        """By writer: what it said of its upstream."""
+        rows = self._rows("SELECT writer_id, upstream FROM ledger_writer")
+        return {writer_id: json.loads(upstream) for writer_id, upstream in rows}
+
     # Collections
 
     def join(
@@ -276,10 +292,10 @@ class Ledger:
         collections: Iterable[tuple[str, Discipline, Relation, str]],
         writer_id: str,
         ts: int,
-        frontier: object,
+        point: object,
         hydrated: bool,
     ) -> None:
-        """Tables begin here: at `ts` their writer stood at `frontier`, where snapshots are taken.
+        """Tables begin here: at the binding `ts`, and their snapshots are taken at `point`.
 
         A table that is there already stays as it is.  Plain tables are born hydrated, with an
         empty state at `ts`.
@@ -296,7 +312,7 @@ class Ledger:
                         json.dumps(relation.to_json()),
                         ts,
                         ts,
-                        json.dumps(frontier),
+                        json.dumps(point),
                         batch,
                         int(hydrated),
                     ),
@@ -304,10 +320,22 @@ class Ledger:
                 if made and hydrated:
                     db.execute("INSERT INTO ledger_state VALUES (?, ?, -1)", (collection_id, ts))
 
+    def rejoin(self, collection_ids: Iterable[str], ts: int, point: object) -> None:
+        """Snapshots that were not complete begin anew, at another point; what was read is let go."""
+        with self._transaction() as db:
+            for collection_id in collection_ids:
+                moved = db.execute(
+                    "UPDATE ledger_collection SET joined_ts = ?, since = ?, point = ?"
+                    " WHERE collection_id = ? AND NOT hydrated",
+                    (ts, ts, json.dumps(point), collection_id),
+                ).rowcount
+                if moved:
+                    db.execute("DELETE FROM ledger_chunk WHERE collection_id = ?", (collection_id,))
+
     def collections(self, writer_id: str | None = None) -> dict[str, CollectionState]:
         """All collections, or those of one writer, by id."""
         rows = self._rows(
-            "SELECT collection_id, writer_id, discipline, relation, since, joined_ts, joined_frontier, batch,"
+            "SELECT collection_id, writer_id, discipline, relation, since, joined_ts, point, batch,"
             " hydrated FROM ledger_collection WHERE ?1 IS NULL OR writer_id = ?1 ORDER BY collection_id",
             writer_id,
         )
@@ -316,7 +344,7 @@ class Ledger:
     def collection(self, collection_id: str) -> CollectionState | None:
         """One collection."""
         rows = self._rows(
-            "SELECT collection_id, writer_id, discipline, relation, since, joined_ts, joined_frontier, batch,"
+            "SELECT collection_id, writer_id, discipline, relation, since, joined_ts, point, batch,"
             " hydrated FROM ledger_collection WHERE collection_id = ?",
             collection_id,
         )
@@ -339,11 +367,11 @@ class Ledger:
         )
         return {row[0]: FileEntry(row[1], row[2], row[3]) for row in rows}
 
-    def hydrate(self, delta_versions: Mapping[str, int]) -> None:
-        """The snapshots of these tables are complete: together they become readable.
+    def hydrate(self, delta_versions: Mapping[str, int], since: int) -> None:
+        """The snapshots of these tables are complete: together they become readable, from `since` on.
 
-        The chunks' files are the state as of the binding at which the table joined.  One that is
-        readable already stays as it is.
+        The chunks' files are the state as of the binding at which the table joined; `since` is the
+        first binding that covers the snapshot's point.  One that is readable already stays as it is.
         """
         with self._transaction() as db:
             for collection_id, delta_version in delta_versions.items():
@@ -363,7 +391,9 @@ class Ledger:
                 )
                 db.execute("DELETE FROM ledger_chunk WHERE collection_id = ?", (collection_id,))
                 db.execute(
-                    "UPDATE ledger_collection SET hydrated = 1 WHERE collection_id = ?", (collection_id,)
+                    "UPDATE ledger_collection SET hydrated = 1, since = max(since, ?)"
+                    " WHERE collection_id = ?",
+                    (since, collection_id),
                 )
 
     def put_state(
@@ -385,11 +415,15 @@ class Ledger:
     def poison(self, collection_id: str, ts: int, position: str, message: str) -> None:
         """A definite error: from `ts` on this table cannot be read."""
         with self._transaction() as db:
-            db.execute(
-                "INSERT OR IGNORE INTO ledger_error SELECT collection_id, ?, ?, ? FROM ledger_collection"
-                " WHERE collection_id = ?",
-                (ts, position, message, collection_id),
-            )
+            self._poison(db, collection_id, ts, position, message)
+
+    @staticmethod
+    def _poison(db: sqlite3.Connection, collection_id: str, ts: int, position: str, message: str) -> None:
+        db.execute(
+            "INSERT OR IGNORE INTO ledger_error SELECT collection_id, ?, ?, ? FROM ledger_collection"
+            " WHERE collection_id = ?",
+            (ts, position, message, collection_id),
+        )
 
     def errors(self, collection_id: str) -> list[tuple[int, str, str]]:
         """(ts, position, message), oldest first."""
@@ -415,6 +449,9 @@ class Ledger:
                 raise InvariantViolation(f"{collection_id} has no state at or before {as_of}")
             state = self._state_files(collection_id, newest)
             tail = self.change_files(collection_id, newest, as_of)
+        reset_ts = max((file.ts for file in tail if file.resets), default=None)
+        if reset_ts is not None:
+            state, tail = [], [file for file in tail if file.ts >= reset_ts]
         return ReadPlan(
             collection_id,
             collection.relation,
@@ -437,13 +474,16 @@ class Ledger:
     def change_files(self, collection_id: str, after: int, until: int) -> list[FileEntry]:
         """Change files in (after, until], oldest first."""
         rows = self._rows(
-            "SELECT path, rows, bytes, deletes, ts FROM ledger_change_file"
+            "SELECT path, rows, bytes, deletes, ts, resets, partials FROM ledger_change_file"
             " WHERE collection_id = ? AND ts > ? AND ts <= ? ORDER BY ts, path",
             collection_id,
             after,
             until,
         )
-        return [FileEntry(*row) for row in rows]
+        return [
+            FileEntry(path, n, size, deletes, ts, bool(resets), partials)
+            for path, n, size, deletes, ts, resets, partials in rows
+        ]
 
     def tails(self) -> list[TailSize]:
         """Every hydrated collection with a tail, for the fold's policy."""

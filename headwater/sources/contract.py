@@ -1,36 +1,48 @@
 """What the engine asks of an upstream kind: a record of functions, not a class tree.
 
-    CREATE SOURCE          references(options)             what could be ingested; asked once
-    every tick             probe(options, now)             how far could be read right now
-                           plan_read(...)                  a definite range, cut into parts
-      in Spark tasks       read(part)                      the changes of that range, per export
-    CREATE TABLE           plan_snapshot(...)              chunks of a reference at one frontier
-      in Spark tasks       snapshot(chunk)                 the rows of a chunk
-    after a commit         acknowledge(options, frontier)  upstream may forget before this
+    CREATE SOURCE          references(options, secrets)    what could be ingested; asked once
+    the source starts      open(...)                       -> Reader, in the driver, one per source
+      every tick           reader.probe(now)               how far could be read right now
+                           reader.plan_read(...)           a definite range, cut into parts
+        in Spark tasks     read(part)                      the changes of that range, per export
+      after a commit       reader.acknowledge(frontier)    upstream may forget before this
+    CREATE TABLE           prepare_snapshot(...)           -> SnapshotPoint, beside the ticks
+      between two ticks    point.take(frontier)            fixes the point; the tables join there
+                           point.chunks(...)               what is to be read at it
+        in Spark tasks     snapshot(chunk, secrets)        the rows of a chunk
+    DROP SOURCE            drop(options, secrets)          nothing is left upstream
 
 Definite: the same range read twice gives the same changes in the same order, so a
-retried task or a restarted process cannot change history.  A snapshot at frontier
-X shows exactly the changes before X; the engine cuts a tick at X, so the snapshot
-is the table's state as of that tick's binding.
+retried task or a restarted process cannot change history.
 
-Parts and chunks are plain picklable values.  `read` and `snapshot` run in other
-processes, possibly on other machines, and yield Arrow batches column-wise.
+A point is taken while the source stands at a binding, so it shows at least everything
+before that binding's frontier.  What it shows beyond it comes again in the ticks after:
+`read` leaves that out for the tables that were read at the point, and a table is
+readable from the first binding on that `covers` the point.
+
+Parts, chunks and points are plain values: parts and chunks are pickled to other
+processes, possibly on other machines; points are JSON, kept in the ledger.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from headwater.core.change import Discipline
+from headwater.core.errors import DefiniteError
 from headwater.core.frontier import Frontier
 from headwater.core.relation import Column, Relation
 
 Options = Mapping[str, Any]
 """A source's own options: JSON values, kept in the catalog, the same in every process."""
+
+Secrets = Callable[[str], bytes]
+"""The value of a secret now, by its id.  Options name secrets and never hold their values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +53,7 @@ class Reference:
     name: str
     relation: Relation
     discipline: Discipline
+    details: Any = None  # the source type's own, in JSON; goes into the exports of this reference
 
     def path(self) -> tuple[str, ...]:
         return (*self.namespace, self.name)
@@ -56,6 +69,7 @@ class Export:
     columns: tuple[str, ...]  # the reference's column for each of them
     discipline: Discipline
     options: tuple[tuple[str, Any], ...] = ()
+    details: Any = None  # the source type's own, in JSON: what was pinned when the table was made
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -65,6 +79,7 @@ class Export:
             "columns": list(self.columns),
             "discipline": self.discipline,
             "options": [list(pair) for pair in self.options],
+            "details": self.details,
         }
 
     @staticmethod
@@ -76,6 +91,7 @@ class Export:
             tuple(value["columns"]),
             value["discipline"],
             tuple((name, option) for name, option in value["options"]),
+            value["details"],
         )
 
 
@@ -94,15 +110,63 @@ class ReadPart:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotChunk:
-    """One task's share of a snapshot of one export at frontier `at`."""
+    """One task's share of a snapshot of one export at a point."""
 
     source_type: str
     options: Options
-    at: Any  # frontier in JSON form
+    point: Any  # what SnapshotPoint.take returned
     export: Export
     index: int
     rows_estimate: int
     details: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """All rows of the table are gone at this place of the stream (TRUNCATE)."""
+
+
+class Reader(Protocol):
+    """A source's connection to its upstream; its methods are called from the source's own thread."""
+
+    start: Frontier
+    """Where a source that has never been read begins."""
+
+    def probe(self, now_ms: int) -> Frontier:
+        """How far could be read right now."""
+
+    def plan_read(
+        self,
+        start: Frontier,
+        end: Frontier,
+        exports: tuple[Export, ...],
+        points: Mapping[str, Any],
+        rows_max: int,
+    ) -> tuple[Frontier, tuple[ReadPart, ...]]:
+        """The end after cutting at about `rows_max`, and the parts; `points` by table id."""
+
+    def check(self, exports: tuple[Export, ...]) -> Mapping[str, DefiniteError]:
+        """By table id: exports whose references are not what they were.  Called now and then; cheap."""
+
+    def acknowledge(self, frontier: Frontier) -> None:
+        """Everything before is durable."""
+
+    def close(self) -> None:
+        """Let go of the upstream."""
+
+
+class SnapshotPoint(Protocol):
+    """A moment of the upstream at which several exports are read."""
+
+    def take(self, frontier: Frontier, before: Any | None) -> Any:
+        """Fix the point now; quick.  `before` is the point of a process that died, if there was one:
+        returned again, what was read at it still counts."""
+
+    def chunks(self, export: Export, point: Any, rows: int) -> tuple[SnapshotChunk, ...]:
+        """Chunks of about so many rows; the same point has the same chunks."""
+
+    def close(self) -> None:
+        """All chunks have been read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +177,14 @@ class SourceType:
     progress_columns: tuple[Column, ...]
     progress_rows: Callable[[Any], list[tuple[Any, ...]]]  # frontier in JSON form -> rows of the source
     frontier_from_json: Callable[[Any], Frontier]
-    start: Callable[[Options], Frontier]  # where a new source begins
-    references: Callable[[Options], tuple[Reference, ...]]
-    probe: Callable[[Options, int], Frontier]  # (options, now in ms) -> how far could be read
-    plan_read: Callable[
-        [Options, Frontier, Frontier, tuple[Export, ...], int], tuple[Frontier, tuple[ReadPart, ...]]
-    ]
-    """(options, start, end, exports, rows_max) -> (the end after cutting at rows_max, parts)."""
-    read: Callable[[ReadPart], Iterator[tuple[Export, pa.RecordBatch]]]  # batches in change_schema
-    plan_snapshot: Callable[[Options, Export, Frontier, int], tuple[SnapshotChunk, ...]]
-    """(options, export, at, rows per chunk) -> chunks."""
-    snapshot: Callable[[SnapshotChunk], Iterator[pa.RecordBatch]]  # batches in state_schema
     offset: Callable[[Frontier], int | None]  # one number for lag statistics; None at the end
-    acknowledge: Callable[[Options, Frontier], None] = lambda options, frontier: None
+    references: Callable[[Options, Secrets], tuple[Reference, ...]]
+    open: Callable[[Options, Secrets, Frontier | None, Path], Reader]
+    """(options, secrets, where the source stands (None: never read), a folder to use) -> its reader."""
+    read: Callable[[ReadPart], Iterator[tuple[Export, pa.RecordBatch | Reset | DefiniteError]]]
+    """Batches in change_schema; after an error nothing more comes for that export."""
+    prepare_snapshot: Callable[[Options, Secrets, tuple[Export, ...]], SnapshotPoint]
+    """May take its time; runs beside the ticks."""
+    covers: Callable[[Frontier, Any], bool]  # whether a frontier has passed a point
+    snapshot: Callable[[SnapshotChunk, Secrets], Iterator[pa.RecordBatch]]  # batches in state_schema
+    drop: Callable[[Options, Secrets], None] = lambda options, secrets: None

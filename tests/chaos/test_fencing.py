@@ -26,6 +26,7 @@ from headwater.core import protocol
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.persist.layout import cluster_socket, metadata_path
 from headwater.persist.ledger import Ledger
+from headwater.persist.secrets import SecretStore
 from headwater.sources.load_generator import resolve_options
 from tests.support.server import HeadwaterServer, eventually, free_port
 
@@ -78,7 +79,9 @@ class TasksHere:
 
 
 def world_of(data_dir: Path, ledger: Ledger, heard: list[Any]) -> World:
-    return World(data_dir, ledger, TasksHere(), SYSTEM_CLOCK, 1, heard.append)  # type: ignore[arg-type]
+    jobs: Any = TasksHere()
+    secrets = SecretStore(data_dir).get
+    return World(data_dir, data_dir / "scratch", ledger, jobs, SYSTEM_CLOCK, 1, heard.append, secrets)
 
 
 def status_of(heard: list[Any], id_: str) -> str | None:

@@ -19,7 +19,7 @@ import psycopg
 
 from headwater.persist.layout import metadata_path
 from headwater.sources.contract import Export
-from headwater.sources.load_generator import LOAD_GENERATOR
+from headwater.sources.load_generator import LOAD_GENERATOR, read
 
 _CHUNK_ROWS = 1_000_000
 
@@ -37,8 +37,8 @@ class Fed:
         """The rows once the source has progressed to `offset`; None is its end."""
         at = LOAD_GENERATOR.frontier_from_json(offset)
         found: Counter[tuple[Any, ...]] = Counter()
-        for chunk in LOAD_GENERATOR.plan_snapshot(self.options, self.export, at, _CHUNK_ROWS):
-            for batch in LOAD_GENERATOR.snapshot(chunk):
+        for chunk in read.plan_snapshot(self.options, self.export, at, _CHUNK_ROWS):
+            for batch in read.snapshot(chunk):
                 columns = [column.to_pylist() for column in batch.columns]
                 found.update(plain(row) for row in zip(*columns, strict=True))
         return found

@@ -17,12 +17,21 @@ rows, so any range can be made anywhere, again, and is the same.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from headwater.core.errors import DefiniteError
 from headwater.core.frontier import Frontier, OffsetFrontier
 from headwater.core.relation import Column
 from headwater.core.types import UINT8
-from headwater.sources.contract import Options, Reference, SourceType
+from headwater.sources.contract import (
+    Export,
+    Options,
+    ReadPart,
+    Reference,
+    SnapshotChunk,
+    SourceType,
+)
 from headwater.sources.load_generator import read
 from headwater.sources.load_generator.generators import generator_of
 from headwater.sources.load_generator.options import OPTION_NAMES, OPTIONS_BY_GENERATOR, resolve_options
@@ -32,15 +41,59 @@ __all__ = [
     "OPTIONS_BY_GENERATOR",
     "OPTION_NAMES",
     "metadata_columns",
+    "references",
     "resolve_options",
 ]
 
 
-def _start(options: Options) -> Frontier:
-    return OffsetFrontier(0)
+class _Reader:
+    """Nothing is held open: where a generator stands follows from its options and the clock."""
+
+    def __init__(self, options: Options) -> None:
+        self.start: Frontier = OffsetFrontier(0)
+        self._options = options
+
+    def probe(self, now_ms: int) -> Frontier:
+        return read.probe(self._options, now_ms)
+
+    def plan_read(
+        self,
+        start: Frontier,
+        end: Frontier,
+        exports: tuple[Export, ...],
+        points: Mapping[str, Any],
+        rows_max: int,
+    ) -> tuple[Frontier, tuple[ReadPart, ...]]:
+        return read.plan_read(self._options, start, end, exports, rows_max)
+
+    def check(self, exports: tuple[Export, ...]) -> Mapping[str, DefiniteError]:
+        return {}
+
+    def acknowledge(self, frontier: Frontier) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
 
 
-def _references(options: Options) -> tuple[Reference, ...]:
+class _Point:
+    """The state after the first so many offsets: a point is the frontier itself, and never passes."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def take(self, frontier: Frontier, before: Any | None) -> Any:
+        return frontier.to_json() if before is None else before
+
+    def chunks(self, export: Export, point: Any, rows: int) -> tuple[SnapshotChunk, ...]:
+        return read.plan_snapshot(self._options, export, OffsetFrontier.from_json(point), rows)
+
+    def close(self) -> None:
+        pass
+
+
+def references(options: Options) -> tuple[Reference, ...]:
+    """The outputs of a generator."""
     generator = generator_of(options)
     return tuple(output.reference(generator.name) for output in generator.outputs(options))
 
@@ -60,12 +113,11 @@ LOAD_GENERATOR = SourceType(
     progress_columns=(Column("offset", UINT8),),
     progress_rows=_progress_rows,
     frontier_from_json=OffsetFrontier.from_json,
-    start=_start,
-    references=_references,
-    probe=read.probe,
-    plan_read=read.plan_read,
-    read=read.read,
-    plan_snapshot=read.plan_snapshot,
-    snapshot=read.snapshot,
     offset=read.offset_of,
+    references=lambda options, secrets: references(options),
+    open=lambda options, secrets, stands_at, folder: _Reader(options),
+    read=read.read,
+    prepare_snapshot=lambda options, secrets, exports: _Point(options),
+    covers=lambda frontier, point: True,
+    snapshot=lambda chunk, secrets: read.snapshot(chunk),
 )

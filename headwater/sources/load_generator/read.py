@@ -206,7 +206,7 @@ def snapshot(chunk: SnapshotChunk) -> Iterator[pa.RecordBatch]:
     options = chunk.options
     generator = generator_of(options)
     output = _checked_output(options, chunk.export)
-    at = _resolved(options, chunk.at)
+    at = _resolved(options, chunk.point)
     start, end = chunk.details
     for low, high in _steps(options, generator, (start, end), output.rows_per_unit):
         rows = output.rows(options, at, low, high)

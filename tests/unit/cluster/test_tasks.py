@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headwater.cluster.tasks import Failed, FoldTask, PackTask, ReadTask, SnapshotTask, run_task
+from headwater.cluster.tasks import Failed, FoldTask, PackTask, ReadTask, SnapshotTask, gather, run_task
 from headwater.core.change import DELETE, INSERT, FileEntry, ReadPlan
 from headwater.core.errors import DefiniteError, TransientError
 from headwater.core.frontier import OffsetFrontier
@@ -27,8 +27,8 @@ from headwater.core.relation import Column, Relation
 from headwater.core.types import FLOAT8, INT4, TEXT, SqlType, array_of, list_of, map_of, numeric
 from headwater.formats.arrow import change_schema, state_schema
 from headwater.sources import SOURCE_TYPES
-from headwater.sources.contract import Export, ReadPart, SnapshotChunk
-from headwater.sources.load_generator import LOAD_GENERATOR
+from headwater.sources.contract import Export, ReadPart, Reset, Secrets, SnapshotChunk
+from headwater.sources.load_generator import LOAD_GENERATOR, read
 from tests.unit.persist.tables_of_files import write_changes, write_state
 from tests.unit.sources.load_generator.upstreams import ROWS_MAX, exports_of, small
 
@@ -160,10 +160,10 @@ def auction() -> tuple[dict[str, Any], tuple[Export, ...]]:
 
 def test_a_tick_writes_one_change_file_for_each_table_that_changed(tmp_path: Path) -> None:
     options, exports = auction()
-    _, parts = LOAD_GENERATOR.plan_read(options, OffsetFrontier(0), OffsetFrontier(300), exports, ROWS_MAX)
+    _, parts = read.plan_read(options, OffsetFrontier(0), OffsetFrontier(300), exports, ROWS_MAX)
     relations = {export.table_id: export.relation for export in exports}
     for part in parts:
-        for table_id, file in shipped(ReadTask(str(tmp_path), 17, part)).run():
+        for table_id, file in shipped(ReadTask(str(tmp_path), 17, part)).run().files:
             assert file.path.startswith(f"tables/{table_id}/log/17-{part.index}-")
             table = pq.read_table(tmp_path / file.path)
             assert (table.num_rows, file.deletes) == (
@@ -177,27 +177,50 @@ def test_a_tick_writes_one_change_file_for_each_table_that_changed(tmp_path: Pat
 def test_a_chunk_of_a_snapshot_is_a_state_file(tmp_path: Path) -> None:
     options, exports = auction()
     for export in exports:
-        chunks = LOAD_GENERATOR.plan_snapshot(options, export, OffsetFrontier(200), 50)
+        chunks = read.plan_snapshot(options, export, OffsetFrontier(200), 50)
         entries = [shipped(SnapshotTask(str(tmp_path), 17, chunk)).run() for chunk in chunks]
         for chunk, entry in zip(chunks, entries, strict=True):
             assert entry.path.startswith(f"tables/{export.table_id}/state/17-{chunk.index}-")
             assert pq.read_table(tmp_path / entry.path).schema == state_schema(export.relation)
 
 
-def test_a_definite_error_of_a_source_comes_back_as_a_value(
+def test_a_definite_error_of_a_snapshot_comes_back_as_a_value(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(part: ReadPart | SnapshotChunk) -> Iterator[Any]:
+    def failing(chunk: SnapshotChunk, secrets: Secrets) -> Iterator[Any]:
         raise DefiniteError("public.orders", "0/7", 'column "amount" became text')
         yield pa.nulls(0)
 
-    broken = replace(LOAD_GENERATOR, read=failing, snapshot=failing)
-    monkeypatch.setitem(SOURCE_TYPES, LOAD_GENERATOR.name, broken)
+    monkeypatch.setitem(SOURCE_TYPES, LOAD_GENERATOR.name, replace(LOAD_GENERATOR, snapshot=failing))
     options, exports = auction()
-    part = ReadPart(LOAD_GENERATOR.name, options, 0, 10, exports)
     chunk = SnapshotChunk(LOAD_GENERATOR.name, options, 10, exports[0], 0, 1)
-    for task in (ReadTask(str(tmp_path), 1, part), SnapshotTask(str(tmp_path), 1, chunk)):
-        failed = pickle.loads(pickle.dumps(run_task(task)))
-        assert isinstance(failed.error, DefiniteError)
-        assert (failed.error.reference, failed.error.position) == ("public.orders", "0/7")
+    failed = pickle.loads(pickle.dumps(run_task(SnapshotTask(str(tmp_path), 1, chunk))))
+    assert isinstance(failed.error, DefiniteError)
+    assert (failed.error.reference, failed.error.position) == ("public.orders", "0/7")
     assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_an_error_or_a_reset_of_one_table_leaves_the_others_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options, exports = auction()
+    broken, emptied = "u_bids", "u_auctions"
+
+    def reading(part: ReadPart) -> Iterator[Any]:
+        for export, batch in read.read(part):
+            yield export, batch
+            if export.table_id == broken and part.index == 1:
+                yield export, DefiniteError("a.b", "0/7", "became text")
+            if export.table_id == emptied and part.index == 1:
+                yield export, Reset()
+                yield export, batch.slice(0, 1)
+
+    monkeypatch.setitem(SOURCE_TYPES, LOAD_GENERATOR.name, replace(LOAD_GENERATOR, read=reading))
+    parts = [ReadPart(LOAD_GENERATOR.name, options, i * 100, i * 100 + 100, exports, i) for i in range(3)]
+    written = [shipped(ReadTask(str(tmp_path), 9, part)).run() for part in parts]
+    files, errors = gather(pickle.loads(pickle.dumps(written)))
+    assert {id_: error.message for id_, error in errors.items()} == {broken: "became text"}
+    assert broken not in files
+    assert [file.resets for file in files[emptied]] == [True, False]
+    assert files[emptied][0].rows == 1
+    assert {export.table_id for export in exports} - files.keys() == {broken}

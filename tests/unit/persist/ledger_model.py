@@ -26,7 +26,7 @@ class ModelCollection:
     discipline: Discipline
     since: int
     joined_ts: int
-    joined_frontier: object
+    point: object
     hydrated: bool
     chunks: dict[int, FileEntry] = field(default_factory=dict)
     changes: list[FileEntry] = field(default_factory=list)
@@ -42,6 +42,10 @@ class ModelCollection:
         newest = self.newest_state(as_of)
         assert newest is not None
         tail = [file for file in self.changes if newest < file.ts <= as_of]
+        resets = [file.ts for file in tail if file.resets]
+        if resets:
+            tail = [file for file in tail if file.ts >= max(resets)]
+            return newest, [], sorted(tail, key=lambda file: (file.ts, file.path))
         return newest, self.states[newest], sorted(tail, key=lambda file: (file.ts, file.path))
 
     def readable(self, now: int) -> list[int]:
@@ -87,7 +91,14 @@ class Model:
     writers: dict[str, ModelWriter] = field(default_factory=dict)
     collections: dict[str, ModelCollection] = field(default_factory=dict)
 
-    def append(self, writer_id: str, ts: int, frontier: object, files: dict[str, list[FileEntry]]) -> None:
+    def append(
+        self,
+        writer_id: str,
+        ts: int,
+        frontier: object,
+        files: dict[str, list[FileEntry]],
+        errors: list[tuple[str, str, str]],
+    ) -> None:
         writer = self.writers[writer_id]
         writer.ts, writer.frontier = ts, frontier
         if writer_id != TABLES:
@@ -95,10 +106,21 @@ class Model:
         for collection_id, entries in files.items():
             if collection_id in self.collections:
                 self.collections[collection_id].changes.extend(entries)
+        for collection_id, position, message in errors:
+            if collection_id in self.collections:
+                self.collections[collection_id].errors.setdefault(ts, (position, message))
 
-    def hydrate(self, collection_id: str) -> None:
+    def rejoin(self, collection_id: str, ts: int, point: object) -> None:
+        collection = self.collections.get(collection_id)
+        if collection is not None and not collection.hydrated:
+            collection.since = collection.joined_ts = ts
+            collection.point = point
+            collection.chunks = {}
+
+    def hydrate(self, collection_id: str, since: int) -> None:
         collection = self.collections.get(collection_id)
         if collection is not None and not collection.hydrated:
             collection.hydrated = True
+            collection.since = max(collection.since, since)
             collection.states[collection.joined_ts] = [f for f in collection.chunks.values() if f.rows]
             collection.chunks = {}

@@ -58,7 +58,8 @@ class LedgerAgainstModel(RuleBasedStateMachine):
         self.path_count += 1
         number = self.path_count
         # Numbers that say which file it is; paths that do not sort in order of creation.
-        return FileEntry(f"p{number % 3}-{number}", rows, number, min(rows, number % 2), ts)
+        resets = ts > 0 and number % 7 == 0
+        return FileEntry(f"p{number % 3}-{number}", rows, number, min(rows, number % 2), ts, resets)
 
     def fed_by(self, id_: str, writer_id: str) -> bool:
         """A table has one writer; one that has been dropped may still get files of a late tick."""
@@ -85,9 +86,11 @@ class LedgerAgainstModel(RuleBasedStateMachine):
 
     @rule(at=handles, writer_id=writers, crashing=crashes)
     def open_writer(self, at: int, writer_id: str, crashing: bool) -> None:
-        done, opened = self.attempt(crashing, lambda: self.ledgers[at].open_writer(writer_id, [0]))
+        done, opened = self.attempt(
+            crashing, lambda: self.ledgers[at].open_writer(writer_id, {"of": writer_id})
+        )
         if done:
-            writer = self.model.writers.setdefault(writer_id, ModelWriter(frontier=[0]))
+            writer = self.model.writers.setdefault(writer_id, ModelWriter())
             writer.epoch += 1
             assert opened == WriterState(writer.epoch, writer.ts, writer.frontier)
             self.beliefs[at, writer_id] = opened
@@ -97,9 +100,12 @@ class LedgerAgainstModel(RuleBasedStateMachine):
         data=st.data(),
         wait=st.integers(1, 2),
         counts=st.dictionaries(names, st.integers(0, 2)),
+        wrong=st.sets(names),
         crashing=crashes,
     )
-    def append(self, data: st.DataObject, wait: int, counts: dict[str, int], crashing: bool) -> None:
+    def append(
+        self, data: st.DataObject, wait: int, counts: dict[str, int], wrong: set[str], crashing: bool
+    ) -> None:
         at, writer_id = data.draw(st.sampled_from(sorted(self.beliefs)))
         believed = self.beliefs[at, writer_id]
         ts = believed.ts + wait
@@ -108,10 +114,11 @@ class LedgerAgainstModel(RuleBasedStateMachine):
             for id_, count in counts.items()
             if self.fed_by(id_, writer_id)
         }
+        errors = [(id_, f"0/{ts}", "not a number") for id_ in sorted(wrong)]
         writer = self.model.writers.get(writer_id)
 
         def write() -> WriterState:
-            return self.ledgers[at].append(writer_id, believed, ts, [ts], files)
+            return self.ledgers[at].append(writer_id, believed, ts, [ts], files, errors)
 
         if writer is None or (writer.epoch, writer.ts) != (believed.epoch, believed.ts):
             with pytest.raises(LedgerConflict, match=f"another process writes {writer_id}"):
@@ -121,7 +128,7 @@ class LedgerAgainstModel(RuleBasedStateMachine):
         if done:
             assert reached == WriterState(believed.epoch, ts, [ts])
             self.beliefs[at, writer_id] = reached
-            self.model.append(writer_id, ts, [ts], files)
+            self.model.append(writer_id, ts, [ts], files, errors)
 
     @rule(at=handles, writer_id=writers, count=st.integers(1, 4))
     def run(self, at: int, writer_id: str, count: int) -> None:
@@ -132,7 +139,7 @@ class LedgerAgainstModel(RuleBasedStateMachine):
             ts = believed.ts + 1
             files = {id_: [self.file(ts)] for id_ in NAMES if self.fed_by(id_, writer_id)}
             self.beliefs[at, writer_id] = self.ledgers[at].append(writer_id, believed, ts, [ts], files)
-            self.model.append(writer_id, ts, [ts], files)
+            self.model.append(writer_id, ts, [ts], files, [])
 
     @precondition(lambda self: self.beliefs)
     @rule(data=st.data(), back=st.integers(0, 3))
@@ -171,11 +178,21 @@ class LedgerAgainstModel(RuleBasedStateMachine):
         if done and collection is not None and not collection.hydrated:
             collection.chunks[chunk] = file
 
-    @rule(at=handles, ids=st.sets(names), crashing=crashes)
-    def hydrate(self, at: int, ids: set[str], crashing: bool) -> None:
-        done, _ = self.attempt(crashing, lambda: self.ledgers[at].hydrate(dict.fromkeys(ids, 0)))
+    @rule(at=handles, ids=st.sets(names), later=st.integers(0, 2), crashing=crashes)
+    def hydrate(self, at: int, ids: set[str], later: int, crashing: bool) -> None:
+        since = self.now() + later
+        done, _ = self.attempt(crashing, lambda: self.ledgers[at].hydrate(dict.fromkeys(ids, 0), since))
         for id_ in ids if done else ():
-            self.model.hydrate(id_)
+            self.model.hydrate(id_, since)
+
+    @rule(at=handles, id_=some, point=st.integers(0, 9), crashing=crashes)
+    def rejoin(self, at: int, id_: str, point: int, crashing: bool) -> None:
+        """A snapshot begins anew where its writer stands now."""
+        collection = self.model.collections.get(id_)
+        ts = 0 if collection is None else self.model.writers[collection.writer_id].ts
+        done, _ = self.attempt(crashing, lambda: self.ledgers[at].rejoin([id_], ts, point))
+        if done:
+            self.model.rejoin(id_, ts, point)
 
     @rule(at=handles, id_=some, ahead=st.integers(-1, 3), data=st.data(), crashing=crashes)
     def put_state(self, at: int, id_: str, ahead: int, data: st.DataObject, crashing: bool) -> None:
@@ -301,10 +318,10 @@ class LedgerAgainstModel(RuleBasedStateMachine):
             assert found.keys() == self.model.collections.keys()
             for id_, expected in self.model.collections.items():
                 seen = found[id_]
-                assert (seen.since, seen.joined_ts, seen.joined_frontier, seen.hydrated) == (
+                assert (seen.since, seen.joined_ts, seen.point, seen.hydrated) == (
                     expected.since,
                     expected.joined_ts,
-                    expected.joined_frontier,
+                    expected.point,
                     expected.hydrated,
                 )
                 assert (seen.discipline, seen.relation, seen.batch) == (
@@ -366,8 +383,8 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 def test_an_older_writer_is_fenced_by_a_newer_one(ledger: Ledger) -> None:
     other = Ledger(ledger.path)
-    old = ledger.open_writer("u1", 0)
-    new = other.open_writer("u1", 0)
+    old = ledger.open_writer("u1")
+    new = other.open_writer("u1")
     with pytest.raises(LedgerConflict, match="epoch 1 at 0 is not current"):
         ledger.append("u1", old, 1, 1, {})
     assert other.append("u1", new, 1, 1, {}) == WriterState(2, 1, 1)
@@ -375,7 +392,7 @@ def test_an_older_writer_is_fenced_by_a_newer_one(ledger: Ledger) -> None:
 
 
 def test_an_append_that_is_repeated_after_it_was_durable_is_noticed(ledger: Ledger) -> None:
-    state = ledger.open_writer("u1", 0)
+    state = ledger.open_writer("u1")
     with armed("ledger.after_commit", "error"), pytest.raises(TransientError):
         ledger.append("u1", state, 1, 1, {})
     with pytest.raises(LedgerConflict):
@@ -384,11 +401,11 @@ def test_an_append_that_is_repeated_after_it_was_durable_is_noticed(ledger: Ledg
 
 
 def test_a_table_is_not_read_before_it_is_hydrated_nor_before_it_began(ledger: Ledger) -> None:
-    ledger.open_writer("u1", 0)
+    ledger.open_writer("u1")
     ledger.join([("t1", "keyed", RELATION, "b")], "u1", 5, 5, hydrated=False)
     with pytest.raises(InvariantViolation, match="t1 is read before it is hydrated"):
         ledger.read_plan("t1", 5)
-    ledger.hydrate({"t1": 0})
+    ledger.hydrate({"t1": 0}, 0)
     with pytest.raises(InvariantViolation, match="t1 has no state at or before 4"):
         ledger.read_plan("t1", 4)
     with pytest.raises(InvariantViolation, match="nothing is read before it is hydrated"):
@@ -396,12 +413,12 @@ def test_a_table_is_not_read_before_it_is_hydrated_nor_before_it_began(ledger: L
 
 
 def test_a_snapshot_is_the_state_as_of_the_binding_where_the_table_joined(ledger: Ledger) -> None:
-    state = ledger.append("u1", ledger.open_writer("u1", 0), 10, 100, {})
+    state = ledger.append("u1", ledger.open_writer("u1"), 10, 100, {})
     ledger.join([("t1", "keyed", RELATION, "b")], "u1", 10, 100, hydrated=False)
     ledger.add_chunk("t1", 0, FileEntry("chunk", 3, 3))
     ledger.add_chunk("t1", 1, FileEntry("empty chunk", 0, 3))
     ledger.append("u1", state, 11, 101, {"t1": [FileEntry("change", 1, 1)]})
-    ledger.hydrate({"t1": 0})
+    ledger.hydrate({"t1": 0}, 0)
     plan = ledger.read_plan("t1", 11)
     assert (plan.state_as_of, [f.path for f in plan.state], [f.path for f in plan.tail]) == (
         10,
@@ -411,20 +428,20 @@ def test_a_snapshot_is_the_state_as_of_the_binding_where_the_table_joined(ledger
 
 
 def test_a_table_that_was_hydrated_once_is_not_hydrated_again(ledger: Ledger) -> None:
-    ledger.open_writer("u1", 0)
+    ledger.open_writer("u1")
     ledger.join([("t1", "keyed", RELATION, "b")], "u1", 5, 5, hydrated=False)
     ledger.add_chunk("t1", 0, FileEntry("first", 3, 3))
     with armed("ledger.after_commit", "error"), pytest.raises(TransientError):
-        ledger.hydrate({"t1": 0})
+        ledger.hydrate({"t1": 0}, 0)
     ledger.add_chunk("t1", 0, FileEntry("second", 3, 3))
-    ledger.hydrate({"t1": 1})
+    ledger.hydrate({"t1": 1}, 0)
     assert [file.path for file in ledger.read_plan("t1", 5).state] == ["first"]
     assert ledger.named_paths("t1") == {"first"}
 
 
 def test_a_plan_is_of_one_moment_although_another_process_folds_and_forgets_meanwhile(ledger: Ledger) -> None:
     cluster = Ledger(ledger.path)
-    state = ledger.open_writer("u1", 0)
+    state = ledger.open_writer("u1")
     ledger.join([("t1", "keyed", RELATION, "b")], "u1", 0, 0, hydrated=True)
     cluster.put_state("t1", 1, 1, [FileEntry("old state", 1, 1)])
     ledger.append("u1", state, 2, 2, {"t1": [FileEntry("change", 1, 1)]})
@@ -452,7 +469,7 @@ def test_a_file_that_is_no_database_is_an_error_that_says_so(tmp_path: Path) -> 
 
 
 def test_a_full_disk_is_an_error_that_says_so_and_changes_nothing(ledger: Ledger) -> None:
-    state = ledger.open_writer("u1", 0)
+    state = ledger.open_writer("u1")
     ledger.join([("t1", "keyed", RELATION, "b")], "u1", 0, 0, hydrated=True)
     pages = ledger._db.execute("PRAGMA page_count").fetchone()[0]
     ledger._db.execute(f"PRAGMA max_page_count = {pages}")

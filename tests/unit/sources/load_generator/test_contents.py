@@ -17,7 +17,7 @@ from headwater.core.frontier import OffsetFrontier
 from headwater.core.relation import Column, Relation
 from headwater.core.types import FACTS, UINT8
 from headwater.sources.contract import Export
-from headwater.sources.load_generator import LOAD_GENERATOR, resolve_options
+from headwater.sources.load_generator import read, references, resolve_options
 from tests.unit.sources.load_generator.upstreams import (
     KEY_VALUE,
     NOW_MS,
@@ -127,7 +127,7 @@ SHAPES: dict[str, dict[str, tuple[Discipline, tuple[str, ...], str]]] = {
 def test_references_have_these_columns_keys_and_disciplines(name: str) -> None:
     options = small(name)
     found = {}
-    for reference in LOAD_GENERATOR.references(options):
+    for reference in references(options):
         assert reference.namespace == ("mz_load_generators", options["generator"])
         listed = ", ".join(
             f"{column.name} {column.type}{'?' if column.nullable else ''}"
@@ -176,7 +176,7 @@ def test_the_clock_shows_one_time_that_moves_by_the_interval() -> None:
 
 def test_auction_as_of_300_up_to_301_yields_255_bids() -> None:
     options = resolve_options("AUCTION", {"AS OF": 300, "UP TO": 301}, NOW_MS)
-    assert LOAD_GENERATOR.probe(options, NOW_MS) == OffsetFrontier(None)
+    assert read.probe(options, NOW_MS) == OffsetFrontier(None)
     assert table_of(options, "bids", None).num_rows == 255
     assert table_of(options, "auctions", None).num_rows == 45
     changes = read_between(options, 0, None)
@@ -224,7 +224,7 @@ def test_names_of_organizations_and_users_are_their_own() -> None:
 
 
 def key_value_export(columns: tuple[str, ...]) -> Export:
-    (reference,) = LOAD_GENERATOR.references(small("key value"))
+    (reference,) = references(small("key value"))
     by_name = {column.name: column for column in reference.relation.columns}
     by_name["offset"] = Column("offset", UINT8)
     kept = tuple(Column(f"my_{name}", by_name[name].type, by_name[name].nullable) for name in columns)
@@ -266,8 +266,8 @@ def test_the_offset_of_the_last_write_can_be_a_column() -> None:
 
 def test_a_table_takes_the_columns_it_names_in_its_own_order() -> None:
     export = key_value_export(("partition", "key"))
-    (chunk,) = LOAD_GENERATOR.plan_snapshot(small("key value"), export, OffsetFrontier(1), 1_000)
-    (batch,) = LOAD_GENERATOR.snapshot(pickle.loads(pickle.dumps(chunk)))
+    (chunk,) = read.plan_snapshot(small("key value"), export, OffsetFrontier(1), 1_000)
+    (batch,) = read.snapshot(pickle.loads(pickle.dumps(chunk)))
     assert batch.schema.names == ["my_partition", "my_key"]
     assert batch.num_rows == chunk.rows_estimate == 24
 
@@ -275,9 +275,9 @@ def test_a_table_takes_the_columns_it_names_in_its_own_order() -> None:
 def test_wide_values_make_small_batches() -> None:
     given = {"KEYS": 64, "SNAPSHOT ROUNDS": 1, "VALUE SIZE": 2_000_000, "SEED": 1, "PARTITIONS": 1}
     options = resolve_options("KEY VALUE", given | {"BATCH SIZE": 32}, NOW_MS)
-    chunks = LOAD_GENERATOR.plan_snapshot(options, exports_of(options)[0], OffsetFrontier(None), 250_000)
+    chunks = read.plan_snapshot(options, exports_of(options)[0], OffsetFrontier(None), 250_000)
     assert sum(chunk.rows_estimate for chunk in chunks) == 64
-    first = next(LOAD_GENERATOR.snapshot(chunks[0]))
+    first = next(read.snapshot(chunks[0]))
     assert first.nbytes < 20_000_000
 
 
@@ -321,13 +321,13 @@ def test_a_conversion_is_the_lead_again() -> None:
 
 def test_datums_hold_values_and_nulls_of_every_type_and_then_end() -> None:
     options = small("datums")
-    assert LOAD_GENERATOR.probe(options, NOW_MS) == OffsetFrontier(None)
+    assert read.probe(options, NOW_MS) == OffsetFrontier(None)
     table = table_of(options, "datums", None)
     rows = table.to_pylist(maps_as_pydicts="strict")
     assert [row["rowid"] for row in rows] == [1, 2, 3, 4, 5]
     assert all(value is None for name, value in rows[4].items() if name != "rowid")
     assert all(value is not None for row in rows[:4] for value in row.values())
-    (reference,) = LOAD_GENERATOR.references(options)
+    (reference,) = references(options)
     shown = {column.type.kind for column in reference.relation.columns}
     # Names of things in the catalog, types of expressions, and a second spelling of jsonb and text.
     left_out = {kind for kind in FACTS if kind.startswith("reg")}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from headwater.core import limits
 from headwater.core.frontier import OffsetFrontier
-from headwater.sources.load_generator import LOAD_GENERATOR
+from headwater.sources.load_generator import LOAD_GENERATOR, read
 from headwater.sources.load_generator.generators import generator_of
 from tests.unit.sources.load_generator.upstreams import (
     NOW_MS,
@@ -100,9 +100,7 @@ def test_a_tick_is_cut_to_about_the_rows_allowed_and_always_moves(
     options = small(name)
     first, last = bounded(name, start), bounded(name, start + length)
     exports = exports_of(options)
-    cut, parts = LOAD_GENERATOR.plan_read(
-        options, OffsetFrontier(first), OffsetFrontier(last), exports, rows_max
-    )
+    cut, parts = read.plan_read(options, OffsetFrontier(first), OffsetFrontier(last), exports, rows_max)
     end = LOAD_GENERATOR.offset(cut)
     assert end is not None
     assert first < end <= last or first == last
@@ -152,22 +150,22 @@ def test_a_keyed_delete_says_only_its_key() -> None:
 
 def test_no_exports_make_no_parts_and_no_cut() -> None:
     options = small("counter")
-    end, parts = LOAD_GENERATOR.plan_read(options, OffsetFrontier(0), OffsetFrontier(10**9), (), 10)
+    end, parts = read.plan_read(options, OffsetFrontier(0), OffsetFrontier(10**9), (), 10)
     assert (end, parts) == (OffsetFrontier(10**9), ())
 
 
 def test_exports_that_never_change_make_no_parts_after_the_beginning() -> None:
     options = small("auction")
     fixed = tuple(export for export in exports_of(options) if export.reference[-1] == "users")
-    end, parts = LOAD_GENERATOR.plan_read(options, OffsetFrontier(1), OffsetFrontier(99), fixed, ROWS_MAX)
+    end, parts = read.plan_read(options, OffsetFrontier(1), OffsetFrontier(99), fixed, ROWS_MAX)
     assert (end, parts) == (OffsetFrontier(99), ())
 
 
 def test_a_small_range_is_one_part_and_a_large_one_several() -> None:
     options = small("counter")
     exports = exports_of(options)
-    _, few = LOAD_GENERATOR.plan_read(options, OffsetFrontier(0), OffsetFrontier(1_000), exports, ROWS_MAX)
-    _, many = LOAD_GENERATOR.plan_read(options, OffsetFrontier(0), OffsetFrontier(10**6), exports, ROWS_MAX)
+    _, few = read.plan_read(options, OffsetFrontier(0), OffsetFrontier(1_000), exports, ROWS_MAX)
+    _, many = read.plan_read(options, OffsetFrontier(0), OffsetFrontier(10**6), exports, ROWS_MAX)
     assert (len(few), len(many)) == (1, limits.TICK_TASKS_MAX)
     assert [part.index for part in many] == list(range(len(many)))
 
@@ -175,7 +173,7 @@ def test_a_small_range_is_one_part_and_a_large_one_several() -> None:
 def test_a_huge_first_transaction_is_shared_out() -> None:
     options = small("static tpch") | {"scale_factor": 10.0}
     lineitem = tuple(export for export in exports_of(options) if export.reference[-1] == "lineitem")
-    end, parts = LOAD_GENERATOR.plan_read(
+    end, parts = read.plan_read(
         options, OffsetFrontier(0), OffsetFrontier(None), lineitem, limits.TICK_ROWS_MAX
     )
     assert end == OffsetFrontier(None)
@@ -185,8 +183,6 @@ def test_a_huge_first_transaction_is_shared_out() -> None:
 
 def test_a_source_that_was_read_to_its_end_has_nothing_more() -> None:
     options = small("static tpch")
-    end, parts = LOAD_GENERATOR.plan_read(
-        options, OffsetFrontier(None), OffsetFrontier(None), exports_of(options), 10
-    )
+    end, parts = read.plan_read(options, OffsetFrontier(None), OffsetFrontier(None), exports_of(options), 10)
     assert (end, parts) == (OffsetFrontier(None), ())
-    assert LOAD_GENERATOR.probe(options, NOW_MS) == OffsetFrontier(None)
+    assert read.probe(options, NOW_MS) == OffsetFrontier(None)

@@ -6,6 +6,7 @@ Method: tables of statements' options with the stored value or the exact message
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,14 @@ import pytest
 
 from headwater.core.errors import InvariantViolation, UserError
 from headwater.core.frontier import OffsetFrontier
-from headwater.sources.load_generator import LOAD_GENERATOR, metadata_columns, pace, resolve_options
+from headwater.sources.load_generator import (
+    LOAD_GENERATOR,
+    metadata_columns,
+    pace,
+    read,
+    references,
+    resolve_options,
+)
 from tests.unit.sources.load_generator.upstreams import KEY_VALUE, NOW_MS, export_of, small
 
 SECOND_MS = 1_000
@@ -122,7 +130,7 @@ def test_an_option_is_refused_with_its_reason(generator: str, given: dict[str, A
 )
 def test_offsets_follow_the_wall_clock(given: dict[str, Any], elapsed_ms: int, offset: int | None) -> None:
     options = resolve_options("COUNTER", given, NOW_MS)
-    assert LOAD_GENERATOR.probe(options, NOW_MS + elapsed_ms) == OffsetFrontier(offset)
+    assert read.probe(options, NOW_MS + elapsed_ms) == OffsetFrontier(offset)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +144,7 @@ def test_offsets_follow_the_wall_clock(given: dict[str, Any], elapsed_ms: int, o
 )
 def test_the_snapshot_of_key_value_exists_at_once(given: dict[str, Any], offsets: list[int | None]) -> None:
     options = resolve_options("KEY VALUE", KEY_VALUE | given, NOW_MS)
-    probed = [LOAD_GENERATOR.probe(options, NOW_MS + elapsed_ms) for elapsed_ms in (0, 2_000)]
+    probed = [read.probe(options, NOW_MS + elapsed_ms) for elapsed_ms in (0, 2_000)]
     assert probed == [OffsetFrontier(offset) for offset in offsets]
 
 
@@ -147,7 +155,7 @@ def test_the_time_of_an_offset_never_lies_before_the_epoch() -> None:
 
 
 def test_a_source_starts_at_zero_and_shows_its_offset_as_progress() -> None:
-    assert LOAD_GENERATOR.start(small("clock")) == OffsetFrontier(0)
+    assert LOAD_GENERATOR.open(small("clock"), str.encode, None, Path()).start == OffsetFrontier(0)
     assert LOAD_GENERATOR.progress_rows(7) == [(7,)]
     assert LOAD_GENERATOR.progress_rows(None) == [(None,)]
     assert [(column.name, str(column.type)) for column in LOAD_GENERATOR.progress_columns] == [
@@ -160,14 +168,14 @@ def test_a_source_starts_at_zero_and_shows_its_offset_as_progress() -> None:
 
 def test_a_table_that_keeps_rows_otherwise_than_they_come_is_a_bug() -> None:
     options = small("clock")
-    (reference,) = LOAD_GENERATOR.references(options)
+    (reference,) = references(options)
     export = export_of(reference)
     wrong = type(export)(export.table_id, export.reference, export.relation, export.columns, "appended")
     with pytest.raises(InvariantViolation, match=r"keeps mz_load_generators\.clock\.clock appended"):
-        LOAD_GENERATOR.plan_snapshot(options, wrong, OffsetFrontier(1), 10)
+        read.plan_snapshot(options, wrong, OffsetFrontier(1), 10)
 
 
 def test_an_endless_generator_has_no_end_to_read_to() -> None:
     options = small("clock")
     with pytest.raises(InvariantViolation, match="an end that it has not"):
-        LOAD_GENERATOR.plan_read(options, OffsetFrontier(0), OffsetFrontier(None), (), 10)
+        read.plan_read(options, OffsetFrontier(0), OffsetFrontier(None), (), 10)

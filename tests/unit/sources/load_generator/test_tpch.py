@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.core.frontier import OffsetFrontier
-from headwater.sources.load_generator import LOAD_GENERATOR, resolve_options
+from headwater.sources.load_generator import read, references, resolve_options
 from headwater.sources.load_generator.tpch_parts import supplier_of_part, suppliers_per_part
 from tests.unit.sources.load_generator.upstreams import NOW_MS, read_between, small, table_of
 
@@ -44,10 +44,10 @@ def test_the_default_scale_factor_has_these_sizes() -> None:
 
 def test_without_an_interval_it_is_one_transaction_of_rows_that_stay() -> None:
     options = resolve_options("TPCH", {}, NOW_MS)
-    assert LOAD_GENERATOR.probe(options, NOW_MS) == OffsetFrontier(None)
-    assert {reference.discipline for reference in LOAD_GENERATOR.references(options)} == {"appended"}
+    assert read.probe(options, NOW_MS) == OffsetFrontier(None)
+    assert {reference.discipline for reference in references(options)} == {"appended"}
     ticking = resolve_options("TPCH", {"TICK INTERVAL": "1s"}, NOW_MS)
-    assert LOAD_GENERATOR.probe(ticking, NOW_MS + 5_000) == OffsetFrontier(6)
+    assert read.probe(ticking, NOW_MS + 5_000) == OffsetFrontier(6)
 
 
 def test_keys_point_at_rows() -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from headwater.core.frontier import OffsetFrontier
 from headwater.sources.contract import Export, Options, ReadPart, Reference
-from headwater.sources.load_generator import LOAD_GENERATOR, resolve_options
+from headwater.sources.load_generator import read, references, resolve_options
 
 NOW_MS = 1_700_000_000_000
 ROWS_MAX = 10**9
@@ -60,7 +60,7 @@ def export_of(reference: Reference) -> Export:
 
 
 def exports_of(options: Options) -> tuple[Export, ...]:
-    return tuple(export_of(reference) for reference in LOAD_GENERATOR.references(options))
+    return tuple(export_of(reference) for reference in references(options))
 
 
 def rows_of(batch: pa.RecordBatch, count: int) -> list[Row]:
@@ -72,7 +72,7 @@ def changes_of_parts(parts: tuple[ReadPart, ...]) -> dict[str, list[Change]]:
     """Changes by table, ordered by (part's index, _sequence)."""
     found: dict[str, list[tuple[int, int, Change]]] = {}
     for part in parts:
-        for export, batch in LOAD_GENERATOR.read(part):
+        for export, batch in read.read(part):
             batch.validate(full=True)
             rows = rows_of(batch, len(export.columns))
             ops, sequences, positions = (
@@ -87,7 +87,7 @@ def changes_of_parts(parts: tuple[ReadPart, ...]) -> dict[str, list[Change]]:
 
 def read_between(options: Options, start: int | None, end: int | None) -> dict[str, list[Change]]:
     """The changes of [start, end) in one plan that is not cut."""
-    at, parts = LOAD_GENERATOR.plan_read(
+    at, parts = read.plan_read(
         options, OffsetFrontier(start), OffsetFrontier(end), exports_of(options), ROWS_MAX
     )
     assert at == OffsetFrontier(end)
@@ -96,8 +96,8 @@ def read_between(options: Options, start: int | None, end: int | None) -> dict[s
 
 def snapshot_at(options: Options, export: Export, at: int | None, chunk_rows: int = ROWS_MAX) -> Counter[Row]:
     rows: Counter[Row] = Counter()
-    for chunk in LOAD_GENERATOR.plan_snapshot(options, export, OffsetFrontier(at), chunk_rows):
-        for batch in LOAD_GENERATOR.snapshot(chunk):
+    for chunk in read.plan_snapshot(options, export, OffsetFrontier(at), chunk_rows):
+        for batch in read.snapshot(chunk):
             batch.validate(full=True)
             rows.update(rows_of(batch, len(export.columns)))
     return rows
@@ -129,6 +129,6 @@ def applied(export: Export, rows: Counter[Row], changes: list[Change]) -> Counte
 def table_of(options: Options, name: str, at: int | None) -> pa.Table:
     """A whole output at a frontier, as Arrow."""
     export = next(export for export in exports_of(options) if export.reference[-1] == name)
-    chunks = LOAD_GENERATOR.plan_snapshot(options, export, OffsetFrontier(at), ROWS_MAX)
-    batches = [batch for chunk in chunks for batch in LOAD_GENERATOR.snapshot(chunk)]
+    chunks = read.plan_snapshot(options, export, OffsetFrontier(at), ROWS_MAX)
+    batches = [batch for chunk in chunks for batch in read.snapshot(chunk)]
     return pa.Table.from_batches(batches)
