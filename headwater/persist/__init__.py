@@ -8,6 +8,7 @@
     files      Parquet files: written, made durable, described
     combine    state + tail = rows: the one definition, as DuckDB SQL
     state      the same rows as a Delta table, for any Delta reader
+    secrets    values of secrets, each in an encrypted file
     layout     where things lie under the data directory
     retention  what may be forgotten, and the sweeper of files nobody names
 

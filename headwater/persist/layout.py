@@ -4,6 +4,7 @@
     tables/<table id>/log/<ts>-….parquet  change files
     tables/<table id>/state/….parquet     snapshot and state files
     tables/<table id>/_delta_log/         Delta's record of the state
+    secrets/key, secrets/<secret id>      values of secrets, encrypted; private (secrets.py)
     cluster-<name>.sock, .lock, .log      a running cluster
 
 A table's log lies inside the root of its Delta table so that an appended change

@@ -7,6 +7,9 @@ root everything is run as the user `postgres`, who must then be able to reach th
     with PostgresServer(directory) as server:
         psycopg.connect(server.dsn())
 
+`settings` are lines for postgresql.conf, after ours; `access` takes the place of pg_hba.conf; `files` are put
+into the server's data directory, private to it (certificates, keys).
+
 `log()` is for whoever sees a test fail; `stop()` ends the server by its pid.
 """
 
@@ -17,6 +20,7 @@ import shutil
 import signal
 import socket
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -58,8 +62,17 @@ def free_port() -> int:
 class PostgresServer:
     """One server; its directory is removed when it stops."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        settings: str = "",
+        access: str | None = None,
+        files: Mapping[str, bytes] | None = None,
+    ) -> None:
         self.directory = directory / "postgres"
+        self._settings = settings
+        self._access = access
+        self._files = files or {}
         self.port = 0
         self.process: subprocess.Popen[bytes] | None = None
         self._data = self.directory / "data"
@@ -74,7 +87,11 @@ class PostgresServer:
         self._run("initdb", "-D", str(self._data), *options.split())
         self.port = free_port()
         with (self._data / "postgresql.conf").open("a") as settings:
-            settings.write(_SETTINGS.format(port=self.port, directory=self.directory))
+            settings.write(_SETTINGS.format(port=self.port, directory=self.directory) + self._settings)
+        if self._access is not None:
+            (self._data / "pg_hba.conf").write_text(self._access)
+        for name, content in self._files.items():
+            self._private(self._data / name, content)
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
                 [str(BINARIES / "postgres"), "-D", str(self._data)],
@@ -143,6 +160,13 @@ class PostgresServer:
             mode = above.stat().st_mode
             if not mode & 0o001:
                 above.chmod(mode | 0o011)
+
+    def _private(self, path: Path, content: bytes) -> None:
+        path.write_bytes(content)
+        path.chmod(0o600)
+        user = self._user()
+        if user is not None:
+            shutil.chown(path, user, user)
 
     def _run(self, program: str, *arguments: str) -> None:
         done = subprocess.run(

@@ -16,7 +16,9 @@ from headwater.sql.cursor import Cursor
 from headwater.sql.statement import Statement
 from headwater.sql.statements import (
     alter_cluster,
+    alter_connection,
     alter_rename,
+    alter_secret,
     alter_source,
     alter_swap,
     alter_system,
@@ -28,8 +30,10 @@ from headwater.sql.statements import (
     copy_from,
     copy_to,
     create_cluster,
+    create_connection,
     create_database,
     create_schema,
+    create_secret,
     create_source,
     create_table,
     create_table_from_source,
@@ -59,6 +63,7 @@ from headwater.sql.statements import (
     subscribe,
     unlisten,
     update,
+    validate_connection,
 )
 
 
@@ -77,6 +82,8 @@ STATEMENT_FILES: Final[tuple[StatementFile, ...]] = (
     create_database,
     create_schema,
     create_cluster,
+    create_secret,
+    create_connection,
     create_source,
     create_table,
     create_table_from_source,
@@ -85,9 +92,12 @@ STATEMENT_FILES: Final[tuple[StatementFile, ...]] = (
     alter_rename,
     alter_swap,
     alter_cluster,
+    alter_secret,
+    alter_connection,
     alter_source,
     alter_table,
     alter_system,
+    validate_connection,
     comment_on,
     insert,
     update,

@@ -2,8 +2,32 @@
 
 from __future__ import annotations
 
+from headwater.catalog.builtin.facts import SystemFacts
+from headwater.catalog.builtin.objects import (
+    connection_type,
+    objects_of_type,
+    privileges,
+    redacted,
+    user_objects,
+)
 from headwater.catalog.builtin.shape import shape
-from headwater.catalog.builtin.table import BuiltinTable
+from headwater.catalog.builtin.table import BuiltinTable, Columns
+
+
+def _rows(facts: SystemFacts) -> Columns:
+    connections = objects_of_type(user_objects(facts), "connection")
+    return {
+        "id": [o.id for o in connections],
+        "oid": [o.oid for o in connections],
+        "schema_id": [o.schema.id for o in connections],
+        "name": [o.name for o in connections],
+        "type": [connection_type(o) for o in connections],
+        "owner_id": [o.owner_id for o in connections],
+        "privileges": [privileges(o.owner_id, o.type) for o in connections],
+        "create_sql": [o.create_sql for o in connections],
+        "redacted_create_sql": [redacted(o.create_sql) for o in connections],
+    }
+
 
 RELATION = BuiltinTable(
     number=113,
@@ -23,4 +47,5 @@ RELATION = BuiltinTable(
         redacted_create_sql text
         """
     ),
+    rows=_rows,
 )

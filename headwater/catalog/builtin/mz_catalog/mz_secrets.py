@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+from headwater.catalog.builtin.facts import SystemFacts
+from headwater.catalog.builtin.objects import objects_of_type, privileges, user_objects
 from headwater.catalog.builtin.shape import shape
-from headwater.catalog.builtin.table import BuiltinTable
+from headwater.catalog.builtin.table import BuiltinTable, Columns
+
+
+def _rows(facts: SystemFacts) -> Columns:
+    secrets = objects_of_type(user_objects(facts), "secret")
+    return {
+        "id": [o.id for o in secrets],
+        "oid": [o.oid for o in secrets],
+        "schema_id": [o.schema.id for o in secrets],
+        "name": [o.name for o in secrets],
+        "owner_id": [o.owner_id for o in secrets],
+        "privileges": [privileges(o.owner_id, o.type) for o in secrets],
+    }
+
 
 RELATION = BuiltinTable(
     number=114,
@@ -20,4 +35,5 @@ RELATION = BuiltinTable(
         privileges mz_aclitem[]
         """
     ),
+    rows=_rows,
 )

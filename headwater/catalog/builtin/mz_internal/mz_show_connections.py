@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+from headwater.catalog.builtin.facts import SystemFacts
+from headwater.catalog.builtin.objects import comment_of, connection_type, objects_of_type, user_objects
 from headwater.catalog.builtin.shape import shape
-from headwater.catalog.builtin.table import BuiltinTable
+from headwater.catalog.builtin.table import BuiltinTable, Columns
+
+
+def _rows(facts: SystemFacts) -> Columns:
+    connections = objects_of_type(user_objects(facts), "connection")
+    return {
+        "schema_id": [o.schema.id for o in connections],
+        "name": [o.name for o in connections],
+        "type": [connection_type(o) for o in connections],
+        "comment": [comment_of(facts, o) for o in connections],
+    }
+
 
 RELATION = BuiltinTable(
     number=245,
@@ -18,4 +31,5 @@ RELATION = BuiltinTable(
         comment text
         """
     ),
+    rows=_rows,
 )

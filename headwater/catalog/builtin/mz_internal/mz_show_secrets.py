@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from headwater.catalog.builtin.facts import SystemFacts
+from headwater.catalog.builtin.objects import comment_of, objects_of_type, user_objects
 from headwater.catalog.builtin.shape import shape
-from headwater.catalog.builtin.table import BuiltinTable
+from headwater.catalog.builtin.table import BuiltinTable, Columns
+
+
+def _rows(facts: SystemFacts) -> Columns:
+    secrets = objects_of_type(user_objects(facts), "secret")
+    return {
+        "schema_id": [o.schema.id for o in secrets],
+        "name": [o.name for o in secrets],
+        "comment": [comment_of(facts, o) for o in secrets],
+    }
+
 
 RELATION = BuiltinTable(
     number=246,
@@ -17,4 +29,5 @@ RELATION = BuiltinTable(
         comment text
         """
     ),
+    rows=_rows,
 )

@@ -1,0 +1,257 @@
+# Connections: options, what they depend on, renames, ALTER, DROP. Nobody listens on port 1.
+
+> CREATE SECRET pgpass AS 'hunter2';
+
+> CREATE SECRET key AS 'a key';
+
+= CREATE CONNECTION pg TO POSTGRES (HOST 'db.example', PORT 5433, DATABASE postgres, USER 'u', PASSWORD SECRET pgpass) WITH (VALIDATE = false);
+CREATE CONNECTION
+
+> SHOW CREATE CONNECTION pg;
+materialize.$schema.pg | CREATE CONNECTION materialize.$schema.pg\nTO POSTGRES (HOST = 'db.example', PORT = 5433, DATABASE = 'postgres', USER = 'u', PASSWORD = SECRET materialize.$schema.pgpass);
+
+> SHOW REDACTED CREATE CONNECTION pg;
+materialize.$schema.pg | CREATE CONNECTION materialize.$schema.pg\nTO POSTGRES (HOST = '<REDACTED>', PORT = '<REDACTED>', DATABASE = '<REDACTED>', USER = '<REDACTED>', PASSWORD = SECRET materialize.$schema.pgpass);
+
+# The historical form; a password that is written out is not shown.
+= CREATE CONNECTION old FOR POSTGRES HOST 'db.example', DATABASE = d, USER u, PASSWORD 'hunter2' WITH (VALIDATE false);
+CREATE CONNECTION
+
+> SELECT create_sql FROM (SHOW CREATE CONNECTION old);
+CREATE CONNECTION materialize.$schema.old\nTO POSTGRES (HOST = 'db.example', DATABASE = 'd', USER = 'u', PASSWORD = '********');
+
+> SHOW CONNECTIONS;
+old | postgres | 
+pg | postgres | 
+
+> SHOW CONNECTIONS FROM $schema LIKE 'p%';
+pg | postgres | 
+
+> SHOW CONNECTIONS WHERE type = 'kafka';
+
+# Names.
+! CREATE CONNECTION pg TO POSTGRES (HOST h, DATABASE d, USER u);
+42710: catalog item 'pg' already exists
+
+= CREATE CONNECTION IF NOT EXISTS pg TO POSTGRES (HOST h, DATABASE d, USER u);
+CREATE CONNECTION
+NOTICE: connection "pg" already exists, skipping
+
+! CREATE CONNECTION pgpass TO POSTGRES (HOST h, DATABASE d, USER u) WITH (VALIDATE = false);
+42710: catalog item 'pgpass' already exists
+
+# Options.
+! CREATE CONNECTION c TO POSTGRES (DATABASE d, USER u);
+XX000: HOST option is required
+
+! CREATE CONNECTION c TO POSTGRES (HOST h, USER u);
+XX000: DATABASE option is required
+
+! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d);
+XX000: USER option is required
+
+! CREATE CONNECTION c TO POSTGRES (HOST h, HOST i, DATABASE d, USER u);
+42601: HOST specified more than once
+POSITION: 42
+
+! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d, USER u, SSL MODE 'sometimes');
+XX000: invalid CONNECTION: unknown SSL MODE "sometimes"
+HINT: It is one of disable, require, verify-ca, verify-full.
+
+! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d, USER u, SSL KEY SECRET key);
+XX000: invalid CONNECTION: both SSL KEY and SSL CERTIFICATE are required
+
+! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d, USER u, SSL CERTIFICATE 'x');
+XX000: invalid CONNECTION: both SSL KEY and SSL CERTIFICATE are required
+
+! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d, USER u, SSL MODE verify_ca);
+XX000: invalid CONNECTION: SSL MODE verify-ca requires SSL CERTIFICATE AUTHORITY
+
+! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d, USER u, SSL CERTIFICATE 'x', SSL KEY 'hunter2');
+XX000: SSL KEY must be a secret
+
+! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d, USER u, PORT 70000);
+XX000: PORT must be a number from 1 to 65535
+
+! CREATE CONNECTION c TO POSTGRES (HOST, DATABASE d, USER u);
+XX000: HOST must be a string
+
+! CREATE CONNECTION c TO POSTGRES (HOST SECRET key, DATABASE d, USER u);
+XX000: HOST must be a string
+
+! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d, USER u, BROKER 'b:9092');
+XX000: POSTGRES connections do not support BROKER values
+
+! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d, USER u, SSH TUNNEL t);
+0A000: POSTGRES connections with SSH TUNNEL not yet supported
+
+! CREATE CONNECTION c TO POSTGRES (FROB h);
+42601: Expected one of HOST or PORT or DATABASE or USER or PASSWORD or SSL, found identifier "frob"
+
+! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d, USER u, PASSWORD SECRET nothing);
+XX000: unknown catalog item 'nothing'
+
+! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d, USER u, PASSWORD SECRET pg);
+XX000: pg is a connection not a secret
+
+# Kinds that are known by name.
+! CREATE CONNECTION c TO KAFKA (BROKER 'b:9092');
+0A000: KAFKA connections not yet supported
+POSITION: 24
+
+! CREATE CONNECTION c TO MYSQL (HOST h);
+0A000: MYSQL connections not yet supported
+
+! CREATE CONNECTION c TO SQL SERVER (HOST h);
+0A000: SQL SERVER connections not yet supported
+
+! CREATE CONNECTION c TO CONFLUENT SCHEMA REGISTRY (URL 'http://h');
+0A000: CONFLUENT SCHEMA REGISTRY connections not yet supported
+
+! CREATE CONNECTION c TO SSH TUNNEL (HOST h);
+0A000: SSH TUNNEL connections not yet supported
+
+! CREATE CONNECTION c TO AWS PRIVATELINK (SERVICE NAME 's');
+0A000: AWS PRIVATELINK connections not yet supported
+
+! CREATE CONNECTION c TO ORACLE (HOST h);
+42601: Expected one of POSTGRES or MYSQL or SQL or KAFKA or CONFLUENT or AWS or SSH or GCP or ICEBERG, found identifier "oracle"
+
+# Validation: nothing is made when it fails.
+! CREATE CONNECTION c TO POSTGRES (HOST '127.0.0.1', PORT 1, DATABASE d, USER u);
+58000: error connecting to server: Connection refused
+DETAIL: The connection is to "127.0.0.1:1", database "d", as user "u".
+HINT: Check HOST and PORT, and that the server listens there (listen_addresses).
+
+! CREATE CONNECTION c TO POSTGRES (HOST 'nowhere.invalid', DATABASE d, USER u) WITH (VALIDATE);
+58000: failed to lookup address information: ...
+
+! VALIDATE CONNECTION c;
+XX000: unknown catalog item 'c'
+
+! VALIDATE CONNECTION pgpass;
+XX000: pgpass is a secret not a connection
+
+> CREATE CONNECTION unreachable TO POSTGRES (HOST '127.0.0.1', PORT 1, DATABASE d, USER u) WITH (VALIDATE = false);
+
+! VALIDATE CONNECTION unreachable;
+58000: error connecting to server: Connection refused
+
+> DROP CONNECTION unreachable;
+
+# ALTER.
+= ALTER CONNECTION pg SET (PORT 5434), SET (SSL MODE require), DROP (PASSWORD) WITH (VALIDATE = false);
+ALTER CONNECTION
+
+> SELECT create_sql FROM (SHOW CREATE CONNECTION pg);
+CREATE CONNECTION materialize.$schema.pg\nTO POSTGRES (HOST = 'db.example', PORT = 5434, DATABASE = 'postgres', USER = 'u', SSL MODE = 'require');
+
+= ALTER CONNECTION pg RESET (PORT, SSL MODE), SET (PASSWORD SECRET pgpass) WITH (VALIDATE = false);
+ALTER CONNECTION
+
+> SELECT create_sql FROM (SHOW CREATE CONNECTION pg);
+CREATE CONNECTION materialize.$schema.pg\nTO POSTGRES (HOST = 'db.example', DATABASE = 'postgres', USER = 'u', PASSWORD = SECRET materialize.$schema.pgpass);
+
+= ALTER CONNECTION old SET (HOST 'other.example') WITH (VALIDATE = false);
+ALTER CONNECTION
+
+> SELECT create_sql FROM (SHOW CREATE CONNECTION old);
+CREATE CONNECTION materialize.$schema.old\nTO POSTGRES (HOST = 'other.example', DATABASE = 'd', USER = 'u', PASSWORD = '********');
+
+! ALTER CONNECTION pg SET (HOST '127.0.0.1', PORT 1);
+58000: error connecting to server: Connection refused
+
+! ALTER CONNECTION pg DROP (HOST) WITH (VALIDATE = false);
+XX000: HOST option is required
+
+! ALTER CONNECTION pg SET (PORT 1), DROP (PORT);
+XX000: cannot both SET and DROP/RESET options PORT
+
+! ALTER CONNECTION pg SET (PORT 1), SET (PORT 2);
+42601: PORT specified more than once
+
+! ALTER CONNECTION pg SET (TOPIC 'x');
+42601: ...
+
+! ALTER CONNECTION pg SET (BROKERS ('a:1', 'b:2')) WITH (VALIDATE = false);
+XX000: POSTGRES connections do not support BROKERS values
+
+! ALTER CONNECTION pg ROTATE KEYS;
+0A000: ALTER CONNECTION ... ROTATE KEYS not yet supported
+
+! ALTER CONNECTION pg OWNER TO materialize;
+0A000: ALTER CONNECTION ... OWNER TO not yet supported
+
+! ALTER CONNECTION nothing SET (PORT 1);
+XX000: unknown catalog item 'nothing'
+
+! ALTER CONNECTION pgpass SET (PORT 1);
+XX000: pgpass is a secret not a connection
+
+= ALTER CONNECTION IF EXISTS nothing SET (PORT 1);
+ALTER CONNECTION
+NOTICE: connection "nothing" does not exist, skipping
+
+> SELECT create_sql FROM (SHOW CREATE CONNECTION pg);
+CREATE CONNECTION materialize.$schema.pg\nTO POSTGRES (HOST = 'db.example', DATABASE = 'postgres', USER = 'u', PASSWORD = SECRET materialize.$schema.pgpass);
+
+# Names follow.
+= ALTER SECRET pgpass RENAME TO "Pg Pass";
+ALTER SECRET
+
+= ALTER CONNECTION pg RENAME TO warehouse;
+ALTER CONNECTION
+
+> SELECT create_sql FROM (SHOW CREATE CONNECTION warehouse);
+CREATE CONNECTION materialize.$schema.warehouse\nTO POSTGRES (HOST = 'db.example', DATABASE = 'postgres', USER = 'u', PASSWORD = SECRET materialize.$schema."Pg Pass");
+
+= COMMENT ON CONNECTION warehouse IS 'the big one';
+COMMENT
+
+> SHOW CONNECTIONS;
+old | postgres | 
+warehouse | postgres | the big one
+
+# A connection is no relation.
+! SELECT * FROM warehouse;
+XX000: catalog item 'materialize.$schema.warehouse' is a connection and so cannot be depended upon
+
+! SHOW COLUMNS FROM warehouse;
+XX000: materialize.$schema.warehouse is a connection and so does not have columns
+
+! SUBSCRIBE warehouse;
+XX000: 'materialize.$schema.warehouse' cannot be subscribed to because it is a connection
+
+# What the catalog shows.
+> SELECT c.name, c.type, o.type, c.create_sql LIKE '%hunter%', c.redacted_create_sql LIKE '%example%' FROM mz_catalog.mz_connections c JOIN mz_catalog.mz_objects o USING (id) JOIN mz_catalog.mz_schemas s ON s.id = c.schema_id WHERE s.name = '$schema';
+old | postgres | connection | f | f
+warehouse | postgres | connection | f | f
+
+> SELECT o.name, r.name FROM mz_internal.mz_object_dependencies d JOIN mz_catalog.mz_objects o ON o.id = d.object_id JOIN mz_catalog.mz_objects r ON r.id = d.referenced_object_id JOIN mz_catalog.mz_schemas s ON s.id = o.schema_id WHERE s.name = '$schema';
+warehouse | Pg Pass
+
+> SELECT o.name, o.type FROM (SHOW OBJECTS) AS o;
+Pg Pass | secret
+key | secret
+old | connection
+warehouse | connection
+
+# Drop.
+! DROP SECRET "Pg Pass";
+2BP01: cannot drop secret "Pg Pass": still depended upon by connection "warehouse"
+HINT: Use DROP ... CASCADE to drop the dependent objects too.
+
+= DROP SECRET key;
+DROP SECRET
+
+! DROP CONNECTION "Pg Pass";
+XX000: Pg Pass is a secret not a connection
+
+= DROP CONNECTION IF EXISTS nothing, old;
+DROP CONNECTION
+NOTICE: connection "nothing" does not exist, skipping
+
+= DROP SECRET "Pg Pass" CASCADE;
+DROP SECRET
+
+> SHOW OBJECTS;
