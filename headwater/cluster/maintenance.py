@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
 
@@ -20,6 +21,7 @@ from headwater.core.errors import HeadwaterError
 from headwater.core.limits import FOLD_CHECK_S_MAX, FOLD_RETRY_DELAY_S_MAX, SWEEP_INTERVAL_S
 from headwater.core.protocol import Dropped
 from headwater.persist.retention import drop_collection, forget, sweep
+from headwater.sources import SOURCE_TYPES
 
 log = structlog.get_logger("maintenance")
 
@@ -28,7 +30,7 @@ _TURN_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """A table whose fold failed, and when it is tried again."""
+    """A table whose fold failed, or a source that could not be left; and when it is tried again."""
 
     again_at_s: float
     delay_s: float
@@ -69,7 +71,8 @@ class Maintenance:
 
     def _run(self) -> None:
         clock = self._world.clock
-        checked_s = swept_s = clock.monotonic_s()
+        checked_s = clock.monotonic_s()
+        swept_s = checked_s - SWEEP_INTERVAL_S  # the process before us may have left something
         while not self._stopping.wait(_TURN_S):
             try:
                 self._drop()
@@ -79,7 +82,7 @@ class Maintenance:
                     self._world.committed.clear()
                     checked_s = now_s
                     self._fold()
-                if now_s - swept_s > SWEEP_INTERVAL_S:
+                if now_s - swept_s >= SWEEP_INTERVAL_S:
                     swept_s = now_s
                     removed = sweep(self._world.ledger, self._world.data_dir, clock.now_ms())
                     if removed:
@@ -93,13 +96,36 @@ class Maintenance:
     def _drop(self) -> None:
         with self._lock:
             ready = [id_ for id_ in self._drops if not self._busy(id_)]
+        upstreams = self._world.ledger.upstreams() if ready else {}
         for id_ in ready:
+            if upstreams.get(id_) is not None and not self._leave(id_, upstreams[id_]):
+                continue
             drop_collection(self._world.ledger, self._world.data_dir, id_)
             self._world.ledger.drop_writer(id_)
             with self._lock:
                 self._drops.discard(id_)
             self._failures.pop(id_, None)
             self._world.report(Dropped([id_]))
+
+    def _leave(self, source_id: str, upstream: dict[str, Any]) -> bool:
+        """Take away what a source that is gone has upstream; False: later."""
+        failure = self._failures.get(source_id)
+        if failure is not None and self._world.clock.monotonic_s() < failure.again_at_s:
+            return False
+        try:
+            SOURCE_TYPES[upstream["source_type"]].drop(upstream["options"], self._world.secrets)
+        except HeadwaterError as error:
+            self._put_off(source_id)
+            log.warning("could not clean up upstream; trying again", source=source_id, error=str(error))
+            return False
+        return True
+
+    def _put_off(self, id_: str) -> float:
+        """Leave it alone for a while, longer each time; how long."""
+        previous = self._failures.get(id_)
+        delay_s = min(previous.delay_s * 2, FOLD_RETRY_DELAY_S_MAX) if previous else FOLD_CHECK_S_MAX
+        self._failures[id_] = _Failure(self._world.clock.monotonic_s() + delay_s, delay_s)
+        return delay_s
 
     def _forget(self) -> None:
         with self._lock:
@@ -131,9 +157,7 @@ class Maintenance:
 
     def _failed(self, collection_id: str, error: HeadwaterError) -> None:
         """Its reads may work or not; nothing is lost, and the fold is tried again."""
-        previous = self._failures.get(collection_id)
-        delay_s = min(previous.delay_s * 2, FOLD_RETRY_DELAY_S_MAX) if previous else FOLD_CHECK_S_MAX
-        self._failures[collection_id] = _Failure(self._world.clock.monotonic_s() + delay_s, delay_s)
+        delay_s = self._put_off(collection_id)
         hint = getattr(error, "hint", None)
         log.warning("fold failed", table=collection_id, error=str(error), hint=hint, retry_in_s=delay_s)
         self._world.set_status(collection_id, "stalled", str(error), hint)

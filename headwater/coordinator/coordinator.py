@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -31,9 +31,11 @@ from headwater.coordinator.ddl import DdlScope, Outcome, StagedDdl
 from headwater.coordinator.engine import Engine
 from headwater.coordinator.read import Reads
 from headwater.coordinator.session import SqlSession
+from headwater.coordinator.source_details import full_options, secrets_of
 from headwater.coordinator.subscribe import Hubs
 from headwater.coordinator.tables import TableWrites
 from headwater.coordinator.timestamps import Hold, Holds, Oracle
+from headwater.coordinator.upstreams import Upstreams
 from headwater.coordinator.variables import VARIABLES
 from headwater.core.clock import Clock
 from headwater.core.errors import HeadwaterError, UserError
@@ -44,6 +46,7 @@ from headwater.core.relation import Relation
 from headwater.core.time import TIMESTAMP_END
 from headwater.formats.arrow import state_schema
 from headwater.persist.ledger import TABLES, Ledger
+from headwater.persist.secrets import SecretStore
 from headwater.sql.select import duckdb as duckdb_sql
 from headwater.sql.select import plan_query
 from headwater.sql.select.plan import Query
@@ -79,6 +82,8 @@ class Coordinator:
         self.reads = Reads(self)
         self.tables = TableWrites(ledger, data_dir, oracle)
         self.hubs = Hubs(self)
+        self.secrets = SecretStore(data_dir)
+        self.upstreams = Upstreams(self.secrets.get)
         self.sessions: dict[int, SqlSession] = {}
         self.subscriptions: dict[int, tuple[SqlSession, frozenset[str]]] = {}
         self.environment_id = "headwater-local"
@@ -103,6 +108,8 @@ class Coordinator:
             if id_ != TABLES and writer.ts:
                 self.controller.uppers[id_] = TIMESTAMP_END if writer.frontier is None else writer.ts + 1
         wanted = set(self.catalog.state.items)
+        # A source that is gone may still have something upstream: its secrets are needed until that is away.
+        self.secrets.sweep(wanted | secrets_of(list(self.ledger.upstreams().values())))
         self._pending_drops = {id_ for id_ in self.ledger.collections() if id_ not in wanted}
         self._pending_drops |= {id_ for id_ in self.ledger.writers() if id_ not in wanted and id_ != TABLES}
         self.converge()
@@ -116,6 +123,7 @@ class Coordinator:
         except HeadwaterError as error:
             log.error("the last statistics are lost", error=str(error))
         await self.controller.stop()
+        self.upstreams.close()
         self.engine.close()
 
     def _save(self) -> None:
@@ -236,14 +244,40 @@ class Coordinator:
         if not outcome.updates:
             return
         before = self.catalog.state
-        after = self.catalog.transact(outcome.requirements, outcome.updates, user=session.user)
+        after = self._with_values(
+            outcome.secret_values,
+            lambda: self.catalog.transact(outcome.requirements, outcome.updates, user=session.user),
+        )
         await self._changed(before, after)
 
     async def commit_staged(self, staged: StagedDdl, user: str) -> None:
         """Everything of a DDL block at once."""
         before = self.catalog.state
-        after = staged.commit(self.catalog, user)
+        after = self._with_values(staged.secret_values, lambda: staged.commit(self.catalog, user))
         await self._changed(before, after)
+
+    def _with_values(self, values: Mapping[str, bytes], commit: Callable[[], CatalogState]) -> CatalogState:
+        """A new secret's value is durable before the secret is, another value after the rest is.
+
+        What a crash leaves of the first is swept at the next start; after a crash before the
+        second the old value still holds, and nobody was told otherwise.
+        """
+        new = [id_ for id_ in values if id_ not in self.catalog.state.items]
+        for id_ in new:
+            self.secrets.put(id_, values[id_])
+        try:
+            after = commit()
+        except UserError as error:
+            # With a cause it was the disk's, and then nobody knows what is durable: left to the sweep.
+            for id_ in new if error.__cause__ is None else ():
+                self.secrets.delete(id_)
+            raise
+        for id_, value in values.items():
+            if id_ not in after.items:
+                self.secrets.delete(id_)
+            elif id_ not in new:
+                self.secrets.put(id_, value)
+        return after
 
     async def _changed(self, before: CatalogState, after: CatalogState) -> None:
         gone = [
@@ -252,6 +286,9 @@ class Coordinator:
             if id_ not in after.items and item.kind in ("table", "source")
         ]
         self._pending_drops.update(gone)
+        for id_, item in before.items.items():
+            if item.kind == "secret" and id_ not in after.items:
+                self.secrets.delete(id_)
         self.converge()
         for session in self.sessions.values():
             session.settings.refresh_system(after.system_variables)
@@ -355,7 +392,7 @@ def _ingestion(state: CatalogState, source: Item) -> RunIngestion:
     return RunIngestion(
         source.id,
         source.details["source_type"],
-        dict(source.details["options"]),
+        full_options(state, source.details["options"]),
         int(source.details["timestamp_interval_ms"]),
         [table.details["export"] for table in state.tables_of_source(source.id)],
         cluster.name if cluster is not None else "quickstart",

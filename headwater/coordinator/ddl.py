@@ -9,8 +9,9 @@ nobody changed the catalog meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from headwater.catalog.apply import apply
 from headwater.catalog.snapshot import SessionNames
@@ -21,6 +22,10 @@ from headwater.coordinator.api import Notice
 from headwater.core.change import HIDDEN_COLUMNS
 from headwater.core.errors import UserError
 from headwater.core.names import SessionFacts
+from headwater.sources.contract import Secrets
+
+Question = Callable[[Secrets], Any]
+"""Something to ask of an upstream; runs in a thread."""
 
 RESERVED_COLUMNS = frozenset((*HIDDEN_COLUMNS, "_diff"))
 
@@ -38,6 +43,7 @@ class DdlScope:
     new_id: Callable[[str], str]  # of a database, schema or cluster
     new_oid: Callable[[], int]
     batch: str  # tables with the same one become readable together
+    answer: Any = None  # what an upstream said, for statements that ask one
 
     def full_name(self, item: Item) -> str:
         return self.names.full_name(item)
@@ -51,6 +57,7 @@ class Outcome:
     updates: tuple[Update, ...] = ()
     requirements: tuple[Requirement, ...] = ()
     notices: tuple[Notice, ...] = ()
+    secret_values: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # by id
 
 
 @dataclass(slots=True)
@@ -60,10 +67,11 @@ class StagedDdl:
     base_version: int
     state: CatalogState
     updates: list[Update] = field(default_factory=list)
+    secret_values: dict[str, bytes] = field(default_factory=dict, repr=False)
 
     def copy(self) -> StagedDdl:
         """As it is now, for a savepoint."""
-        return StagedDdl(self.base_version, self.state, list(self.updates))
+        return StagedDdl(self.base_version, self.state, list(self.updates), dict(self.secret_values))
 
     def check(self, requirement: Requirement) -> None:
         """Against the private copy."""
@@ -76,6 +84,7 @@ class StagedDdl:
             state = apply(state, update)
         self.state = replace(state, derived={})
         self.updates += outcome.updates
+        self.secret_values.update(outcome.secret_values)
 
     def commit(self, store: CatalogStore, user: str) -> CatalogState:
         """All of it, or 40001 when the catalog has moved on."""

@@ -7,13 +7,15 @@ A kind of statement is one line in one of the tables below.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
-from headwater.coordinator.ddl import DdlScope, Outcome
+from headwater.coordinator.ddl import DdlScope, Outcome, Question
 from headwater.coordinator.sequence import (
     alter,
     comment_on,
+    connections,
     copy,
     create_namespaces,
     create_source,
@@ -24,6 +26,7 @@ from headwater.coordinator.sequence import (
     drop,
     explain,
     prepared,
+    secrets,
     select,
     subscribe,
     transactions,
@@ -33,7 +36,9 @@ from headwater.coordinator.sequence import (
 from headwater.core.errors import InvariantViolation
 from headwater.core.types import SqlType
 from headwater.sql.statements.alter_cluster import AlterCluster
+from headwater.sql.statements.alter_connection import AlterConnection
 from headwater.sql.statements.alter_rename import AlterRename
+from headwater.sql.statements.alter_secret import AlterSecret
 from headwater.sql.statements.alter_source import AlterSource
 from headwater.sql.statements.alter_swap import AlterSwap
 from headwater.sql.statements.alter_system import AlterSystem
@@ -45,8 +50,10 @@ from headwater.sql.statements.commit import Commit
 from headwater.sql.statements.copy_from import CopyFrom
 from headwater.sql.statements.copy_to import CopyTo
 from headwater.sql.statements.create_cluster import CreateCluster
+from headwater.sql.statements.create_connection import CreateConnection
 from headwater.sql.statements.create_database import CreateDatabase
 from headwater.sql.statements.create_schema import CreateSchema
+from headwater.sql.statements.create_secret import CreateSecret
 from headwater.sql.statements.create_source import CreateSource
 from headwater.sql.statements.create_table import CreateTable
 from headwater.sql.statements.create_table_from_source import CreateTableFromSource
@@ -76,6 +83,7 @@ from headwater.sql.statements.show_variable import ShowVariable
 from headwater.sql.statements.subscribe import Subscribe
 from headwater.sql.statements.unlisten import Unlisten
 from headwater.sql.statements.update import Update
+from headwater.sql.statements.validate_connection import ValidateConnection
 
 if TYPE_CHECKING:
     from headwater.coordinator.session import SqlSession
@@ -96,7 +104,26 @@ DDL: dict[type, Callable[[DdlScope, Any], Outcome]] = {
     AlterTable: alter.plan_table,
     AlterSystem: alter.plan_system,
     CommentOn: comment_on.plan,
+    CreateSecret: secrets.plan_create,
+    AlterSecret: secrets.plan_alter,
+    CreateConnection: connections.plan_create,
+    AlterConnection: connections.plan_alter,
 }
+
+QUESTIONS: dict[type, Callable[[DdlScope, Any], Question | None]] = {
+    CreateSource: create_source.question,
+    CreateTableFromSource: create_table_from_source.question,
+    AlterSource: alter.source_question,
+    CreateConnection: connections.create_question,
+    AlterConnection: connections.alter_question,
+}
+"""What must be asked of an upstream before a statement can be planned."""
+
+EVALUATED: dict[type, Callable[[SqlSession, Any], Any]] = {
+    CreateSecret: secrets.value,
+    AlterSecret: secrets.value,
+}
+"""What must be computed before a statement can be planned."""
 
 Describe = Callable[["SqlSession", Any, tuple[SqlType | None, ...]], Prepared]
 Run = Callable[["SqlSession", Prepared, tuple[str | None, ...]], Awaitable[Result]]
@@ -134,6 +161,7 @@ WITHOUT_ROWS: dict[type, Run] = {
     Savepoint: transactions.run_savepoint,
     ReleaseSavepoint: transactions.run_savepoint,
     Unlisten: variables.run_unlisten,
+    ValidateConnection: connections.run_validate,
 }
 
 
@@ -157,8 +185,19 @@ async def run(session: SqlSession, statement: Prepared, arguments: tuple[str | N
     if kind not in DDL:
         raise InvariantViolation(f"no sequence for {kind.__name__}")
     session.enter("ddl")
-    scope = session.ddl_scope()
+    answer = await _ask(session, statement.parsed.statement)
+    scope = replace(session.ddl_scope(), answer=answer)
     outcome = DDL[kind](scope, statement.parsed.statement)
     await session.world.carry_out(session, outcome)
     session.notify(*outcome.notices)
     return Result(lambda _: outcome.tag)
+
+
+async def _ask(session: SqlSession, statement: object) -> Any:
+    """What an upstream says to a statement; planning comes afterwards, with the catalog of then."""
+    if type(statement) in EVALUATED:
+        return EVALUATED[type(statement)](session, statement)
+    if type(statement) not in QUESTIONS:
+        return None
+    question = QUESTIONS[type(statement)](session.ddl_scope(), statement)
+    return None if question is None else await session.world.upstreams.ask(question, session.secret_value)

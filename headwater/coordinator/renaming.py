@@ -12,13 +12,17 @@ from dataclasses import replace
 from headwater.catalog import updates
 from headwater.catalog.state import Item
 from headwater.core.errors import InvariantViolation
+from headwater.sql.connection_options import ConnectionOption, SecretName
 from headwater.sql.cursor import Name, SqlText
 from headwater.sql.parse import parse_statement
 from headwater.sql.select import rename
+from headwater.sql.statements.create_connection import CreateConnection
+from headwater.sql.statements.create_secret import CreateSecret
 from headwater.sql.statements.create_source import CreateSource
 from headwater.sql.statements.create_table import CreateTable
 from headwater.sql.statements.create_table_from_source import CreateTableFromSource
 from headwater.sql.statements.create_view import CreateView
+from headwater.sql.upstreams.postgres import Postgres
 
 Parts = tuple[str, ...]
 Mapping = Callable[[Parts], Parts | None]
@@ -31,7 +35,7 @@ def rewritten(items: Iterable[Item], mapping: Mapping) -> list[updates.Update]:
     for item in items:
         statement = parse_statement(item.create_sql)
         definition = None
-        new: CreateSource | CreateTable | CreateTableFromSource | CreateView
+        new: CreateConnection | CreateSecret | CreateSource | CreateTable | CreateTableFromSource | CreateView
         match statement:
             case CreateView():
                 definition = rename(statement.query.text, mapping)
@@ -39,7 +43,13 @@ def rewritten(items: Iterable[Item], mapping: Mapping) -> list[updates.Update]:
             case CreateTableFromSource():
                 source = _name(statement.source, mapping)
                 new = replace(statement, name=_name(statement.name, mapping), source=source)
-            case CreateSource() | CreateTable():
+            case CreateSource(upstream=Postgres() as upstream):
+                renamed = replace(upstream, connection=_name(upstream.connection, mapping))
+                new = replace(statement, name=_name(statement.name, mapping), upstream=renamed)
+            case CreateConnection():
+                options = tuple(_option(option, mapping) for option in statement.options)
+                new = replace(statement, name=_name(statement.name, mapping), options=options)
+            case CreateSource() | CreateTable() | CreateSecret():
                 new = replace(statement, name=_name(statement.name, mapping))
             case _:
                 raise InvariantViolation(
@@ -65,6 +75,12 @@ def on_clusters(items: Iterable[Item], names: dict[str, str]) -> list[updates.Up
 def _name(name: Name, mapping: Mapping) -> Name:
     parts = mapping(name.parts)
     return name if parts is None else Name(parts)
+
+
+def _option(option: ConnectionOption, mapping: Mapping) -> ConnectionOption:
+    if not isinstance(option.value, SecretName):
+        return option
+    return replace(option, value=SecretName(_name(option.value.name, mapping)))
 
 
 def swapped(first: Parts, second: Parts) -> Mapping:

@@ -8,5 +8,6 @@ from __future__ import annotations
 
 from headwater.sources.contract import SourceType
 from headwater.sources.load_generator import LOAD_GENERATOR
+from headwater.sources.postgres import POSTGRES
 
-SOURCE_TYPES: dict[str, SourceType] = {type_.name: type_ for type_ in (LOAD_GENERATOR,)}
+SOURCE_TYPES: dict[str, SourceType] = {type_.name: type_ for type_ in (LOAD_GENERATOR, POSTGRES)}

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from headwater.core.errors import UserError
 from headwater.core.interval import Interval, parse_interval
-from headwater.sql.cursor import Cursor, quote_identifier, quote_string
+from headwater.sql.cursor import NAME_PARTS_MAX, Cursor, Name, quote_identifier, quote_string
 from headwater.sql.words import tree
+
+T = TypeVar("T")
 
 OptionReader = Callable[[Cursor], Any]
 """Takes an option's value, after its name and the optional `=`."""
@@ -102,7 +104,8 @@ def _render_value(option: str, value: object) -> str:
         case str():
             return quote_string(value)
         case tuple():
-            return f"({', '.join(quote_identifier(item) for item in value)})"
+            names = (str(item) if isinstance(item, Name) else quote_identifier(item) for item in value)
+            return f"({', '.join(names)})"
         case _:
             return str(value)
 
@@ -182,10 +185,19 @@ _NUMBER_CHARACTERS_MAX: Final = 64
 
 def column_names(cursor: Cursor) -> tuple[str, ...]:
     """`(a, b)` or `[a, b]`, possibly empty."""
+    return _sequence(cursor, cursor.identifier)
+
+
+def qualified_names(cursor: Cursor) -> tuple[Name, ...]:
+    """`(t.a, s.t.b)`: columns, each of a table that is named too; possibly empty."""
+    return _sequence(cursor, lambda: cursor.name(parts_max=NAME_PARTS_MAX + 1))
+
+
+def _sequence(cursor: Cursor, item: Callable[[], T]) -> tuple[T, ...]:
     closing = "]" if cursor.at_symbol("[") else ")"
     cursor.expect_symbol("[" if closing == "]" else "(")
     if cursor.accept_symbol(closing):
         return ()
-    names = cursor.separated(cursor.identifier)
+    items = cursor.separated(item)
     cursor.expect_symbol(closing)
-    return names
+    return items

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from headwater.catalog import updates
 from headwater.catalog.state import CatalogState, Item
-from headwater.coordinator.ddl import DdlScope, Outcome, does_not_exist
+from headwater.coordinator.ddl import DdlScope, Outcome, Question, does_not_exist
 from headwater.coordinator.renaming import exchanged, moved, on_clusters, rewritten, swapped
-from headwater.coordinator.source_details import check_interval, reference_json
+from headwater.coordinator.source_details import check_interval, full_options, reference_json
+from headwater.coordinator.upstreams import Answer, answer_of, changed_meanwhile
 from headwater.coordinator.variables import checked, find
 from headwater.core.errors import UserError, not_supported
 from headwater.core.limits import RETAIN_HISTORY_MS_DEFAULT, TICK_INTERVAL_MS_DEFAULT
@@ -100,6 +101,16 @@ def plan_swap(scope: DdlScope, statement: AlterSwap) -> Outcome:
     return Outcome(tag, (updates.SwapItems(left.id, right.id), *changes))
 
 
+def source_question(scope: DdlScope, statement: AlterSource) -> Question | None:
+    """REFRESH REFERENCES looks at the upstream again."""
+    item = scope.names.find_item(statement.name.parts)
+    if statement.action != "refresh references" or item is None or item.kind != "source":
+        return None
+    source_type = SOURCE_TYPES[item.details["source_type"]]
+    kept, options = item.details["options"], full_options(scope.state, item.details["options"])
+    return lambda secrets: Answer(source_type.name, kept, source_type.references(options, secrets))
+
+
 def plan_source(scope: DdlScope, statement: AlterSource) -> Outcome:
     """Options of a source, and a new look at its references."""
     tag = "ALTER SOURCE"
@@ -111,8 +122,10 @@ def plan_source(scope: DdlScope, statement: AlterSource) -> Outcome:
     if not isinstance(parsed, CreateSource):
         raise UserError(f"{item.name} is not a source")
     if statement.action == "refresh references":
-        references = SOURCE_TYPES[details["source_type"]].references(details["options"])
-        details["references"] = [reference_json(reference) for reference in references]
+        answer = answer_of(scope)
+        if answer.options != details["options"]:
+            raise changed_meanwhile()
+        details["references"] = [reference_json(reference) for reference in answer.references]
         details["references_updated_at_ms"] = scope.now_ms
         return Outcome(tag, (updates.UpdateItem(item.id, details=details),))
     value = statement.value

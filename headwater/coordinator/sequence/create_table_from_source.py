@@ -3,19 +3,40 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 from headwater.catalog import updates
 from headwater.catalog.state import Item
-from headwater.coordinator.ddl import DdlScope, Outcome, already_exists, check_column_names
+from headwater.coordinator.ddl import DdlScope, Outcome, Question, already_exists, check_column_names
+from headwater.coordinator.source_details import full_options
+from headwater.coordinator.upstreams import Answer, answer_of, changed_meanwhile
 from headwater.core.errors import UserError
 from headwater.core.limits import RETAIN_HISTORY_MS_DEFAULT
 from headwater.core.relation import Relation
-from headwater.core.time import to_text
 from headwater.sources import SOURCE_TYPES
 from headwater.sources.contract import Export, Reference
+from headwater.sources.postgres.pin import PREFIX, pin
 from headwater.sql.cursor import Name
 from headwater.sql.statements.create_table_from_source import CreateTableFromSource
+
+POSTGRES: Final = "postgres"
+_PINNED: Final[dict[str, Callable[[Reference, tuple[str, ...], tuple[str, ...]], Reference]]] = {
+    POSTGRES: pin
+}
+"""How TEXT and EXCLUDE COLUMNS act, by type of source; others have no use for them."""
+
+
+def question(scope: DdlScope, statement: CreateTableFromSource) -> Question | None:
+    """What the source's upstream has now, not what it had when it was last listed."""
+    source = scope.names.resolve_item(statement.source.parts, "source")
+    schema, name = scope.names.place(statement.name.parts)
+    if statement.if_not_exists and scope.state.item_named(schema.id, name) is not None:
+        return None
+    source_type = SOURCE_TYPES[source.details["source_type"]]
+    kept, options = source.details["options"], full_options(scope.state, source.details["options"])
+    return lambda secrets: Answer(source_type.name, kept, source_type.references(options, secrets))
 
 
 def plan(scope: DdlScope, statement: CreateTableFromSource) -> Outcome:
@@ -26,7 +47,7 @@ def plan(scope: DdlScope, statement: CreateTableFromSource) -> Outcome:
     if statement.if_not_exists and scope.state.item_named(schema.id, name) is not None:
         return Outcome(tag, notices=(already_exists("table", name),))
     reference = _resolve(scope, source, statement)
-    relation = _rename_columns(reference, source, statement)
+    relation = _columns(reference, source, statement)
     item_id, oid = scope.new_item()
     export = Export(
         item_id,
@@ -35,6 +56,7 @@ def plan(scope: DdlScope, statement: CreateTableFromSource) -> Outcome:
         reference.relation.column_names(),
         reference.discipline,
         (("batch", scope.batch),),
+        reference.details,
     )
     retain = statement.retain_history
     item = Item(
@@ -69,9 +91,17 @@ def plan(scope: DdlScope, statement: CreateTableFromSource) -> Outcome:
 
 
 def _resolve(scope: DdlScope, source: Item, statement: CreateTableFromSource) -> Reference:
-    """The reference that 0 to 3 parts mean, matched from the end; asked of the upstream itself."""
-    available = SOURCE_TYPES[source.details["source_type"]].references(source.details["options"])
+    """The reference that 0 to 3 parts mean, matched from the end, as the table takes it."""
+    answer = answer_of(scope)
+    if answer.options != source.details["options"]:
+        raise changed_meanwhile()
+    available = answer.references
     wanted = statement.reference.parts if statement.reference is not None else ()
+    if not wanted and answer.source_type == POSTGRES:
+        raise UserError(
+            f"{PREFIX}missing TABLES specification",
+            hint="Say which table is wanted: CREATE TABLE .. FROM SOURCE .. (REFERENCE schema.table)",
+        )
     matching = [r for r in available if not wanted or r.path()[-len(wanted) :] == wanted]
     text = ".".join(wanted)
     position = statement.reference.position if statement.reference is not None else 0
@@ -83,21 +113,31 @@ def _resolve(scope: DdlScope, source: Item, statement: CreateTableFromSource) ->
         )
     if not matching:
         near = difflib.get_close_matches(wanted[-1], [r.name for r in available], n=1)
-        listed_at = to_text(source.details["references_updated_at_ms"])
         suggestion = f'Did you mean "{near[0]}"?  ' if near else ""
         raise UserError(
             f"reference to {text} not found in source",
-            detail=f'Source "{scope.full_name(source)}" listed {len(available)} references at {listed_at}.',
-            hint=f"{suggestion}SELECT name FROM mz_internal.mz_source_references lists them.",
+            detail=f'Source "{scope.full_name(source)}" has {len(available)} references now.',
+            hint=f"{suggestion}ALTER SOURCE .. REFRESH REFERENCES,"
+            " then SELECT name FROM mz_internal.mz_source_references lists them.",
             position=position,
         )
-    return matching[0]
+    pinned = _PINNED.get(answer.source_type)
+    if pinned is None:
+        return matching[0]
+    return pinned(matching[0], statement.text_columns, statement.exclude_columns)
 
 
-def _rename_columns(reference: Reference, source: Item, statement: CreateTableFromSource) -> Relation:
+def _columns(reference: Reference, source: Item, statement: CreateTableFromSource) -> Relation:
+    """The table's columns: the reference's, perhaps with other names."""
     relation = reference.relation
     if not statement.columns:
+        try:
+            check_column_names(relation.column_names())
+        except UserError as error:
+            raise replace(error, hint="WITH (EXCLUDE COLUMNS (..)) leaves a column out.") from None
         return relation
+    if source.details["source_type"] == POSTGRES:
+        raise UserError("columns cannot be named for Postgres sources")
     references = source.details["references"]
     if len(references) > 1:
         raise UserError("columns cannot be named for multi-output load generator sources")

@@ -11,18 +11,19 @@ from typing import Final
 
 from headwater.core.errors import UserError
 from headwater.sql.cursor import Cursor
-from headwater.sql.upstreams import load_generator
+from headwater.sql.upstreams import load_generator, postgres
 from headwater.sql.upstreams.load_generator import LoadGenerator
+from headwater.sql.upstreams.postgres import Postgres
 from headwater.sql.words import Branch, tree
 
-Upstream = LoadGenerator
+Upstream = LoadGenerator | Postgres
 """Any upstream; each has `render()`."""
 
 
 _KINDS: Final[Branch[Callable[[Cursor], Upstream] | str]] = tree(
     [
         ("LOAD GENERATOR", load_generator.parse),
-        ("POSTGRES", "POSTGRES sources not yet supported"),
+        ("POSTGRES", postgres.parse),
         ("MYSQL", "MYSQL sources not yet supported"),
         ("SQL SERVER", "SQL SERVER sources not supported"),
         ("KAFKA", "KAFKA sources not yet supported"),

@@ -16,7 +16,7 @@ def _rows(facts: SystemFacts) -> Columns:
         "schema_id": [s.schema_id for s in sources],
         "name": [s.name for s in sources],
         "type": [s.details["source_type"] for s in sources],
-        "connection_id": [s.details.get("connection_id") for s in sources],
+        "connection_id": [s.details["options"].get("connection_id") for s in sources],
         "size": None,
         "envelope_type": [s.details.get("envelope_type") for s in sources],
         "key_format": [s.details.get("key_format") for s in sources],

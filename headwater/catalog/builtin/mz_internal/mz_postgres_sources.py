@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+from headwater.catalog.builtin.facts import SystemFacts
 from headwater.catalog.builtin.shape import shape
-from headwater.catalog.builtin.table import BuiltinTable
+from headwater.catalog.builtin.table import BuiltinTable, Columns
+
+
+def _rows(facts: SystemFacts) -> Columns:
+    items = facts.state.items.values()
+    sources = [s for s in items if s.kind == "source" and s.details["source_type"] == "postgres"]
+    options = [source.details["options"] for source in sources]
+    return {
+        "id": [source.id for source in sources],
+        "replication_slot": [option["slot"] for option in options],
+        "timeline_id": [option["identity"]["timeline"] for option in options],
+    }
+
 
 RELATION = BuiltinTable(
     number=202,
@@ -17,4 +30,5 @@ RELATION = BuiltinTable(
         timeline_id uint8?
         """
     ),
+    rows=_rows,
 )

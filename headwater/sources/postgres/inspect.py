@@ -1,0 +1,255 @@
+"""Asking a PostgreSQL upstream what it has: the server, a publication, its tables.
+
+Four queries in one read-only transaction, however many tables there are, so that the
+answers belong together.  Only catalogs are read, and nothing is left behind.
+
+    inspect(connection, publication)   -> Facts              any time
+    examine(options, secrets)          -> Examination        CREATE SOURCE
+    references(options, secrets)       -> what may be ingested, not pinned yet
+
+Partitioned tables: with publish_via_partition_root the root alone is listed, without it
+the leaves are.  Children of an inheritance are tables of their own.
+
+Not here: what becomes of the answers (facts.py, pin.py).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import psycopg
+
+from headwater.core.errors import TransientError, UserError
+from headwater.core.limits import UPSTREAM_VALIDATE_S_MAX
+from headwater.sources.contract import Options, Reference, Secrets
+from headwater.sources.postgres.connection import bounded, connect
+from headwater.sources.postgres.facts import (
+    PARTITIONED,
+    ColumnFacts,
+    Facts,
+    KeyFacts,
+    PublicationFacts,
+    TableFacts,
+    changed,
+    missing_publication,
+    moved,
+)
+from headwater.sources.postgres.pin import PREFIX, pin, reference_of
+
+__all__ = [
+    "Examination",
+    "Facts",
+    "changed",
+    "examine",
+    "inspect",
+    "moved",
+    "pin",
+    "references",
+]
+
+VERSION_MIN: Final = 130_000
+"""publish_via_partition_root came with 13."""
+VERSION_LISTS: Final = 150_000
+"""Publications of single columns and rows, and NULLS NOT DISTINCT, came with 15."""
+VERSION_REPLICA_SLOTS: Final = 160_000
+"""Before 16, changes could not be decoded on a physical replica."""
+
+# Compiling costs more than these queries do.
+_SETTINGS: Final = "SELECT set_config('statement_timeout', %s, true), set_config('jit', 'off', true)"
+
+# The timeline of a running primary is in the name of the file it writes to; what the control file says of
+# it may be as old as the last checkpoint.
+_SERVER: Final = """
+    SELECT current_database(), current_user, system.system_identifier::text,
+        CASE WHEN pg_is_in_recovery() THEN (SELECT timeline_id FROM pg_control_checkpoint())
+             ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int END,
+        current_setting('wal_level'), pg_is_in_recovery(),
+        p.pubname IS NOT NULL, p.pubinsert, p.pubupdate, p.pubdelete, p.pubtruncate, p.pubviaroot
+    FROM pg_control_system() AS system LEFT JOIN pg_publication AS p ON p.pubname = %s
+"""
+
+_TABLES: Final = """
+    SELECT c.oid::int8, n.nspname, c.relname, c.relkind::text, c.relreplident::text,
+        has_schema_privilege(n.oid, 'USAGE'), row_security_active(c.oid),
+        {lists},
+        CASE WHEN c.relkind = 'p' THEN (
+            SELECT string_agg(DISTINCT leaf.relreplident::text, '')
+            FROM pg_partition_tree(c.oid) AS part JOIN pg_class AS leaf ON leaf.oid = part.relid
+            WHERE part.isleaf
+        ) END
+    FROM pg_get_publication_tables(%(publication)s) AS published
+    JOIN pg_class AS c ON c.oid = published.relid
+    JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE %(oids)s::oid[] IS NULL OR c.oid = ANY(%(oids)s::oid[])
+    ORDER BY n.nspname, c.relname
+"""
+_LISTS: Final = "published.attrs::int2[], pg_get_expr(published.qual, published.relid)"
+_NO_LISTS: Final = "NULL::int2[], NULL"
+
+_COLUMNS: Final = """
+    SELECT attrelid::int8, attname, attnum, atttypid::int8, atttypmod, attnotnull,
+        coalesce(has_column_privilege(attrelid, attnum, 'SELECT'), false)
+    FROM pg_attribute
+    WHERE attrelid = ANY(%s::oid[]) AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
+    ORDER BY attrelid, attnum
+"""
+
+_KEYS: Final = """
+    SELECT i.indrelid::int8, (i.indkey::int2[])[0:i.indnkeyatts - 1], con.oid::int8, i.indisprimary,
+        i.indisreplident, NOT i.indimmediate, {nulls_equal}
+    FROM pg_index AS i
+    LEFT JOIN pg_constraint AS con
+        ON con.conindid = i.indexrelid AND con.conrelid = i.indrelid AND con.contype IN ('p', 'u')
+    WHERE i.indrelid = ANY(%s::oid[]) AND i.indisunique AND i.indisvalid
+        AND i.indpred IS NULL AND i.indexprs IS NULL
+    ORDER BY i.indrelid, NOT i.indisprimary, i.indexrelid
+"""
+
+
+def inspect(
+    connection: psycopg.Connection[Any], publication: str, oids: Collection[int] | None = None
+) -> Facts:
+    """The facts of now; with `oids`, of these tables only."""
+    try:
+        with connection.transaction():
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            connection.execute(_SETTINGS, (str(int(UPSTREAM_VALIDATE_S_MAX * 1000)),))
+            return _inspect(connection, publication, oids)
+    except psycopg.Error as error:
+        raise TransientError(
+            f"sql client error: {str(error).strip().splitlines()[0]}",
+            hint="The upstream's log may say more.",
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What CREATE SOURCE learns of an upstream."""
+
+    facts: Facts
+    references: tuple[Reference, ...]
+
+
+def examine(options: Options, secrets: Secrets) -> Examination:
+    """Ask the upstream of a source; UserError when nothing can be ingested from it."""
+    with connect(options["connection"], secrets) as connection, bounded(connection):
+        version = connection.info.server_version
+        if version < VERSION_MIN:
+            raise UserError(
+                f"{PREFIX}PostgreSQL {version // 10_000} is not supported",
+                "0A000",
+                hint=f"Upgrade the upstream to PostgreSQL {VERSION_MIN // 10_000} or later.",
+            )
+        facts = inspect(connection, options["publication"])
+    _check(facts)
+    return Examination(facts, tuple(reference_of(facts, table) for table in facts.tables.values()))
+
+
+def references(options: Options, secrets: Secrets) -> tuple[Reference, ...]:
+    """What may be ingested, as it is now; `pin` says whether it can be."""
+    return examine(options, secrets).references
+
+
+def _check(facts: Facts) -> None:
+    """What is wrong with the server or the publication, whichever table is wanted."""
+    if facts.wal_level != "logical":
+        raise UserError(
+            f"server must have wal_level >= logical, but has {facts.wal_level}",
+            hint="ALTER SYSTEM SET wal_level = logical, then restart the upstream server.",
+        )
+    if facts.recovering and facts.version < VERSION_REPLICA_SLOTS:
+        raise UserError(
+            f"{PREFIX}server is a physical replica",
+            detail="PostgreSQL can decode changes on a physical replica since version 16.",
+            hint="Connect to the primary.",
+        )
+    if facts.publication is None:
+        raise UserError(
+            "failed to connect to PostgreSQL database",
+            detail=missing_publication(facts.publication_name),
+            hint=f'In database "{facts.database}" of the upstream: CREATE PUBLICATION ... FOR TABLE ...',
+        )
+    if not facts.tables:
+        raise UserError(
+            f"{PREFIX}PUBLICATION {facts.publication_name} is empty",
+            hint="In the upstream: ALTER PUBLICATION ... ADD TABLE ...",
+        )
+
+
+def _inspect(connection: psycopg.Connection[Any], publication: str, oids: Collection[int] | None) -> Facts:
+    row = connection.execute(_SERVER, (publication,)).fetchone()
+    if row is None:
+        raise TransientError("the server told nothing about itself")
+    database, user, system_id, timeline, wal_level, recovering, known, *published = row
+    version = connection.info.server_version
+    tables: dict[int, TableFacts] = {}
+    if known:
+        tables = _tables(connection, publication, oids, version)
+    return Facts(
+        database,
+        user,
+        system_id,
+        timeline,
+        version,
+        wal_level,
+        recovering,
+        publication,
+        PublicationFacts(*published) if known else None,
+        tables,
+    )
+
+
+def _tables(
+    connection: psycopg.Connection[Any], publication: str, oids: Collection[int] | None, version: int
+) -> dict[int, TableFacts]:
+    with_lists = version >= VERSION_LISTS
+    listed = connection.execute(
+        _TABLES.format(lists=_LISTS if with_lists else _NO_LISTS),
+        {"publication": publication, "oids": None if oids is None else list(oids)},
+    ).fetchall()
+    found = [row[0] for row in listed]
+    columns: defaultdict[int, list[ColumnFacts]] = defaultdict(list)
+    for oid, *column in connection.execute(_COLUMNS, (found,)):
+        columns[oid].append(ColumnFacts(*column))
+    keys: defaultdict[int, list[KeyFacts]] = defaultdict(list)
+    nulls_equal = "i.indnullsnotdistinct" if with_lists else "false"
+    query = _KEYS.format(nulls_equal=nulls_equal)
+    for oid, attnums, *key in connection.execute(query, (found,)):
+        keys[oid].append(KeyFacts(tuple(attnums), *key))
+    return {row[0]: _table(row, columns[row[0]], keys[row[0]]) for row in listed}
+
+
+def _table(row: Sequence[Any], columns: list[ColumnFacts], keys: list[KeyFacts]) -> TableFacts:
+    oid, schema, name, relkind, identity, usable, row_security, list_, row_filter, leaves = row
+    if relkind == PARTITIONED:
+        identity = _identity_of_leaves(identity, leaves)
+    return TableFacts(
+        oid,
+        schema,
+        name,
+        tuple(columns) if list_ is None else _among(columns, list_),
+        tuple(keys),
+        relkind,
+        identity,
+        row_filter,
+        bool(usable),
+        bool(row_security),
+    )
+
+
+def _among(columns: Iterable[ColumnFacts], attnums: Collection[int]) -> tuple[ColumnFacts, ...]:
+    wanted = frozenset(attnums)
+    return tuple(column for column in columns if column.attnum in wanted)
+
+
+def _identity_of_leaves(identity: str, leaves: str | None) -> str:
+    """A change of a partition carries what the partition's own identity says, not the root's."""
+    if leaves is None:
+        return identity
+    if leaves in ("f", "d"):
+        return leaves
+    # A primary key is on all partitions: whole rows have it in them.
+    return "d" if set(leaves) == {"d", "f"} else "n"

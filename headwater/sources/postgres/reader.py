@@ -1,0 +1,331 @@
+"""The one reader of a PostgreSQL source: a replication slot and the stream that comes from it.
+
+    open      the history is the one we know -> the slot is there and has what we need -> START_REPLICATION
+    thread    receives messages into the spool, answers keepalives, tells the server what is durable
+    ticks     take whole transactions from the spool
+
+The thread never waits for a tick: keepalives are answered while a tick takes minutes.
+If too much is waiting it stops reading the socket, and the server waits.
+
+The position told to the server is that of the newest durable binding.  A source that
+starts again asks for the stream from its binding on, whatever the slot says; a slot that
+no longer has that position is an error and never a gap.
+
+Not here: decoding (decode.py), snapshots (snapshot.py).
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import struct
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+import structlog
+from psycopg import pq
+
+from headwater.core.clock import SYSTEM_CLOCK
+from headwater.core.errors import DefiniteError, TransientError
+from headwater.core.frontier import Frontier
+from headwater.core.limits import (
+    REPLICATION_STATUS_S,
+    REPLICATION_WAITING_BYTES_MAX,
+    SLOT_RELEASE_S_MAX,
+)
+from headwater.sources.contract import Export, Options, ReadPart, Secrets
+from headwater.sources.postgres.connection import connect
+from headwater.sources.postgres.facts import changed, moved
+from headwater.sources.postgres.frontier import LsnFrontier, lsn_of, lsn_text
+from headwater.sources.postgres.inspect import inspect
+from headwater.sources.postgres.spool import Spool
+from headwater.sources.postgres.trouble import first_line, trouble
+
+log = structlog.get_logger("postgres")
+
+SOURCE_TYPE: Final = "postgres"
+_DATA_HEADER_BYTES: Final = 25
+_STATUS: Final = struct.Struct(">cQQQQ?")
+_EPOCH_2000_US: Final = 946_684_800_000_000
+
+
+class PostgresReader:
+    """A source's connection to its upstream."""
+
+    def __init__(self, options: Options, secrets: Secrets, stands_at: Frontier | None, scratch: Path) -> None:
+        self._options = options
+        self._secrets = secrets
+        self._slot: str = options["slot"]
+        self._control = connect(options["connection"], secrets)
+        self._stream: psycopg.Connection[Any] | None = None
+        self._wake_in, self._wake_out = os.pipe()
+        self._stopping = False
+        self._failure: str | None = None
+        self._spool = Spool(scratch)
+        self._thread: threading.Thread | None = None
+        try:
+            self._stream = connect(options["connection"], secrets, replication=True)
+            history = self._history(self._stream)
+            self._check_history(stands_at)
+            begin = self._ready_slot(self._stream, stands_at)
+            self.start: Frontier = history.at(begin)
+            self._here = history
+            self._end = begin
+            self._durable = begin
+            self._begin_stream(self._stream.pgconn, begin)
+        except psycopg.Error as error:
+            self.close()
+            raise trouble(error) from error
+        except BaseException:
+            self.close()
+            raise
+        self._thread = threading.Thread(target=self._receive, name=f"stream-{self._slot}", daemon=True)
+        self._thread.start()
+
+    # Opening
+
+    def _history(self, stream: psycopg.Connection[Any]) -> LsnFrontier:
+        row = stream.execute("IDENTIFY_SYSTEM").fetchone()
+        if row is None:
+            raise TransientError("postgres: the server does not say which one it is")
+        return LsnFrontier(lsn_of(row[2]), str(row[0]), int(row[1]))
+
+    def _check_history(self, stands_at: Frontier | None) -> None:
+        """The server is the one that was read so far, in the same history."""
+        identity = dict(self._options["identity"])
+        if isinstance(stands_at, LsnFrontier):
+            identity |= {"system_id": stands_at.system_id, "timeline": stands_at.timeline}
+        message = moved(identity, inspect(self._control, self._options["publication"], ()))
+        if message is not None:
+            raise DefiniteError("", "" if stands_at is None else str(stands_at), message)
+
+    def _ready_slot(self, stream: psycopg.Connection[Any], stands_at: Frontier | None) -> int:
+        """Make sure of the slot; the position from which on we read."""
+        row = self._control.execute(
+            "SELECT active_pid, wal_status, confirmed_flush_lsn::text FROM pg_replication_slots"
+            " WHERE slot_name = %s",
+            (self._slot,),
+        ).fetchone()
+        if row is None and stands_at is not None:
+            raise TransientError(
+                f'postgres: replication slot mysteriously missing: "{self._slot}"',
+                hint="Drop the source and create it again: what happened since cannot be read any more.",
+            )
+        if row is None:
+            made = stream.execute(
+                f'CREATE_REPLICATION_SLOT "{self._slot}" LOGICAL pgoutput NOEXPORT_SNAPSHOT'
+            ).fetchone()
+            if made is None:
+                raise TransientError(f'postgres: replication slot "{self._slot}" was not made')
+            return lsn_of(made[1])
+        active_pid, wal_status, confirmed = row
+        if wal_status == "lost":
+            raise DefiniteError(
+                "",
+                "" if stands_at is None else str(stands_at),
+                "replication slot has been invalidated because it exceeded the maximum reserved size",
+            )
+        if active_pid is not None:
+            self._release_slot(active_pid)
+        if stands_at is None:
+            return lsn_of(confirmed)
+        wanted = _lsn(stands_at)
+        if lsn_of(confirmed) > wanted:
+            raise TransientError(
+                f"postgres: slot overcompacted. Requested LSN {lsn_text(wanted)} but only LSNs >="
+                f" {confirmed} are available",
+                hint="Drop the source and create it again: what happened since cannot be read any more.",
+            )
+        return wanted
+
+    def _release_slot(self, pid: int) -> None:
+        """A process that was killed may have left its walsender behind; it is ended."""
+        log.warning("taking over a replication slot", slot=self._slot, walsender=pid)
+        deadline_s = SYSTEM_CLOCK.monotonic_s() + SLOT_RELEASE_S_MAX
+        while SYSTEM_CLOCK.monotonic_s() < deadline_s:
+            row = self._control.execute(
+                "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots"
+                " WHERE slot_name = %s AND active_pid IS NOT NULL",
+                (self._slot,),
+            ).fetchone()
+            if row is None:
+                return
+            SYSTEM_CLOCK.sleep(0.05)
+        raise TransientError(
+            f'postgres: replication slot "{self._slot}" is in use by process {pid}',
+            hint=f"SELECT pg_terminate_backend({pid}) upstream, as a user who may.",
+        )
+
+    def _begin_stream(self, wire: pq.abc.PGconn, begin: int) -> None:
+        publication = '"' + self._options["publication"].replace('"', '""') + '"'
+        quoted = publication.replace("'", "''")
+        result = wire.exec_(
+            f'START_REPLICATION SLOT "{self._slot}" LOGICAL {lsn_text(begin)}'
+            f" (proto_version '1', publication_names '{quoted}')".encode()
+        )
+        if result.status != pq.ExecStatus.COPY_BOTH:
+            raise TransientError(f"postgres: {result.error_message.decode(errors='replace').strip()}")
+
+    # The thread
+
+    def _receive(self) -> None:
+        if self._stream is None:
+            return
+        wire = self._stream.pgconn
+        try:
+            wire.nonblocking = 1
+            told_s = 0.0
+            while not self._stopping:
+                now_s = SYSTEM_CLOCK.monotonic_s()
+                if now_s - told_s >= REPLICATION_STATUS_S:
+                    self._tell(wire, wants_answer=False)
+                    told_s = now_s
+                if self._spool.waiting_bytes > REPLICATION_WAITING_BYTES_MAX and not self._spool.inside:
+                    self._sleep([], REPLICATION_STATUS_S)
+                    continue
+                if not self._take_messages(wire):
+                    continue
+                if self._woken(wire):
+                    self._tell(wire, wants_answer=True)
+                    told_s = now_s
+        except (psycopg.Error, OSError) as error:
+            self._failure = first_line(error)
+
+    def _take_messages(self, wire: pq.abc.PGconn) -> bool:
+        """What is here, a message at a time, as libpq hands it out; whether that was all."""
+        add, copy_data = self._spool.add, wire.get_copy_data
+        for _ in range(10_000):
+            count, data = copy_data(1)
+            if count == 0:
+                return True
+            if count == -1:
+                raise psycopg.OperationalError("stream ended prematurely")
+            if count == -2:
+                raise psycopg.OperationalError(wire.error_message.decode(errors="replace").strip())
+            if data[0] == 0x77:  # w: data
+                end = add(bytes(data[_DATA_HEADER_BYTES:]))
+                if end is not None:
+                    self._end = end
+            elif data[0] == 0x6B:  # k: keepalive
+                if not self._spool.inside:
+                    self._end = max(self._end, int.from_bytes(data[1:9], "big"))
+                if data[17]:
+                    self._tell(wire, wants_answer=False)
+        return False
+
+    def _woken(self, wire: pq.abc.PGconn) -> bool:
+        """Wait for the server or for a tick; whether a tick wants the server to be told."""
+        ready = self._sleep([wire.socket], REPLICATION_STATUS_S)
+        if wire.socket in ready:
+            wire.consume_input()
+        return self._wake_in in ready
+
+    def _sleep(self, sockets: list[int], seconds: float) -> list[int]:
+        ready, _, _ = select.select([*sockets, self._wake_in], [], [], seconds)
+        if self._wake_in in ready:
+            os.read(self._wake_in, 4096)
+        return ready
+
+    def _tell(self, wire: pq.abc.PGconn, wants_answer: bool) -> None:
+        """A standby status update: everything up to the newest durable binding is ours."""
+        durable = self._durable
+        now_us = SYSTEM_CLOCK.now_ms() * 1000 - _EPOCH_2000_US
+        wire.put_copy_data(
+            _STATUS.pack(b"r", max(durable, self._end), durable, durable, now_us, wants_answer)
+        )
+        while wire.flush():
+            select.select([], [wire.socket], [], REPLICATION_STATUS_S)
+
+    # Ticks
+
+    def probe(self, now_ms: int) -> Frontier:
+        end = self._end
+        if self._failure is not None:
+            raise TransientError(f"postgres: {self._failure}")
+        self._wake()
+        return self._here.at(end)
+
+    def plan_read(
+        self,
+        start: Frontier,
+        end: Frontier,
+        exports: tuple[Export, ...],
+        points: Mapping[str, Any],
+        rows_max: int,
+    ) -> tuple[Frontier, tuple[ReadPart, ...]]:
+        snapshots = {table_id: point["snapshot"] for table_id, point in points.items()}
+        segments, reached = self._spool.take(_lsn(end), snapshots)
+        parts: list[ReadPart] = []
+        for segment, tables in segments:
+            mine = tuple(export for export in exports if export.details["oid"] in tables)
+            if mine:
+                parts.append(ReadPart(SOURCE_TYPE, {}, None, None, mine, len(parts), segment))
+        return (end if reached is None else self._here.at(reached)), tuple(parts)
+
+    def check(self, exports: tuple[Export, ...]) -> Mapping[str, DefiniteError]:
+        oids = {export.details["oid"] for export in exports}
+        facts = inspect(self._control, self._options["publication"], oids)
+        message = moved(self._options["identity"], facts)
+        if message is not None:
+            raise DefiniteError("", lsn_text(self._end), message)
+        found = {export.table_id: changed(export.details, facts) for export in exports}
+        return {
+            export.table_id: DefiniteError(".".join(export.reference), lsn_text(self._end), message)
+            for export in exports
+            if (message := found[export.table_id]) is not None
+        }
+
+    def acknowledge(self, frontier: Frontier) -> None:
+        self._spool.done()
+        self._durable = max(self._durable, _lsn(frontier))
+        self._wake()
+
+    def _wake(self) -> None:
+        os.write(self._wake_out, b"!")
+
+    def close(self) -> None:
+        self._stopping = True
+        if self._thread is not None:
+            self._wake()
+            self._thread.join()
+        self._spool.close()
+        for connection in (self._stream, self._control):
+            if connection is not None:
+                connection.close()
+        os.close(self._wake_in)
+        os.close(self._wake_out)
+
+
+def drop_slot(options: Options, secrets: Secrets) -> None:
+    """Leave nothing upstream."""
+    slot = options["slot"]
+    with connect(options["connection"], secrets) as control:
+        deadline_s = SYSTEM_CLOCK.monotonic_s() + SLOT_RELEASE_S_MAX
+        while True:
+            try:
+                control.execute(
+                    "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots"
+                    " WHERE slot_name = %s AND active_pid IS NOT NULL",
+                    (slot,),
+                )
+                control.execute(
+                    "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
+                    " WHERE slot_name = %s",
+                    (slot,),
+                )
+                return
+            except psycopg.errors.ObjectInUse as error:
+                if SYSTEM_CLOCK.monotonic_s() > deadline_s:
+                    raise trouble(error) from error
+                SYSTEM_CLOCK.sleep(0.05)
+            except psycopg.Error as error:
+                raise trouble(error) from error
+
+
+def _lsn(frontier: Frontier) -> int:
+    if not isinstance(frontier, LsnFrontier):
+        raise TypeError(f"a PostgreSQL source was given the frontier {frontier}")
+    return frontier.lsn

@@ -1,0 +1,242 @@
+"""Snapshots of tables: rows as of one moment, read in parallel by ranges of pages.
+
+    prepare    a transaction that keeps the tables as they are (ACCESS SHARE: no TRUNCATE, no rewrite)
+    take       its snapshot is taken and exported; quick, and no other transaction is waited for
+    chunks     ranges of pages of each table or partition
+    snapshot   in a Spark task: imports the snapshot, COPY in binary to Arrow, typed columns
+
+Nothing is asked of the replication slot.  The stream says the number of each transaction,
+and a snapshot says of each number whether it shows it; so a change is in exactly one of
+the two, whatever the order in which commits became visible (docs/decisions).
+
+Not here: leaving out of the stream what a snapshot shows (decode.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import adbc_driver_manager
+import adbc_driver_postgresql.dbapi as adbc
+import psycopg
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.core.errors import DefiniteError, TransientError, UserError
+from headwater.core.frontier import Frontier
+from headwater.core.limits import SNAPSHOT_LOCK_S_MAX
+from headwater.core.types import SqlType
+from headwater.formats.arrow import arrow_type, state_schema
+from headwater.sources.contract import Export, Options, Secrets, SnapshotChunk
+from headwater.sources.postgres.connection import SETTINGS, connect, conninfo
+from headwater.sources.postgres.decode import first_error, typed
+from headwater.sources.postgres.frontier import PAGE_BYTES, LsnFrontier, last_end, lsn_of
+from headwater.sources.postgres.reader import SOURCE_TYPE
+from headwater.sources.postgres.trouble import trouble
+
+_AS_IT_IS: Final = frozenset(
+    ("bool", "int2", "int4", "int8", "float4", "float8", "text", "varchar", "char", "bytea")
+)
+"""Types whose Arrow form is the stored one."""
+_DAYS_MIN: Final = -2_440_588
+_MICROSECONDS_MIN: Final = _DAYS_MIN * 86_400_000_000
+"""4714 BC, where PostgreSQL's calendar begins.  Infinities arrive as something before that."""
+_PAGES_MIN: Final = 512
+
+
+@dataclass(frozen=True, slots=True)
+class PageRange:
+    """Pages [start, end) of one table or partition, as an exported snapshot shows them."""
+
+    schema: str
+    table: str
+    start: int
+    end: int
+    snapshot: str
+
+
+class PostgresPoint:
+    """A transaction upstream in which several tables are read."""
+
+    def __init__(self, options: Options, secrets: Secrets, exports: tuple[Export, ...]) -> None:
+        self._options = options
+        self._holder = connect(options["connection"], secrets)
+        self._snapshot = ""
+        try:
+            self._holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            self._holder.execute(f"SET LOCAL lock_timeout = '{SNAPSHOT_LOCK_S_MAX}s'")
+            # Locks come before the snapshot: what changes the tables' files is then before or after both.
+            for details in {export.details["oid"]: export.details for export in exports}.values():
+                self._lock(details)
+        except psycopg.Error as error:
+            self.close()
+            raise trouble(error, _HINT) from error
+        except BaseException:
+            self.close()
+            raise
+
+    def _lock(self, details: Mapping[str, Any]) -> None:
+        only = "ONLY " if details["relkind"] == "r" else ""
+        name = _name(details["schema"], details["table"])
+        self._holder.execute(f"LOCK TABLE {only}{name} IN ACCESS SHARE MODE".encode())
+
+    def take(self, frontier: Frontier, before: Any | None) -> Any:
+        try:
+            row = self._holder.execute(
+                "SELECT pg_export_snapshot(), pg_current_snapshot()::text, pg_current_wal_insert_lsn()::text"
+            ).fetchone()
+        except psycopg.Error as error:
+            raise trouble(error) from error
+        if row is None:
+            raise TransientError("postgres: the server gave no snapshot")
+        self._snapshot = row[0]
+        return {"snapshot": row[1], "until": last_end(lsn_of(row[2]))}
+
+    def chunks(self, export: Export, point: Any, rows: int) -> tuple[SnapshotChunk, ...]:
+        try:
+            leaves = self._holder.execute(_LEAVES, {"oid": export.details["oid"]}).fetchall()
+        except psycopg.Error as error:
+            raise trouble(error) from error
+        found = [
+            (PageRange(schema, table, start, end, self._snapshot), share)
+            for schema, table, pages, tuples in leaves
+            for start, end, share in _ranges(pages, tuples, rows)
+        ]
+        return tuple(
+            SnapshotChunk(SOURCE_TYPE, self._options, point, export, index, share, pages)
+            for index, (pages, share) in enumerate(found)
+        )
+
+    def close(self) -> None:
+        self._holder.close()
+
+
+_HINT: Final = "A statement upstream may hold a lock on one of the tables; see pg_locks there."
+
+_LEAVES: Final = """
+SELECT n.nspname, c.relname, (pg_relation_size(c.oid) / current_setting('block_size')::int)::int8,
+       greatest(c.reltuples, 0)::int8
+FROM (SELECT relid FROM pg_partition_tree(%(oid)s) WHERE isleaf
+      UNION SELECT %(oid)s::oid) AS t (relid)
+JOIN pg_class c ON c.oid = t.relid AND c.relkind = 'r'
+JOIN pg_namespace n ON n.oid = c.relnamespace
+ORDER BY c.oid
+"""
+
+
+def _ranges(pages: int, tuples: int, rows: int) -> list[tuple[int, int, int]]:
+    """(first page, page after the last, rows in it as far as known) of chunks of about `rows` rows."""
+    if pages == 0:
+        return []
+    per_page = max(tuples / pages, 1) if tuples else PAGE_BYTES / 100
+    step = max(_PAGES_MIN, int(rows / per_page))
+    cuts = [*range(0, pages, step), pages]
+    return [(start, end, tuples * (end - start) // pages) for start, end in pairwise(cuts)]
+
+
+def covers(frontier: Frontier, point: Any) -> bool:
+    """Whether the source has read everything that the snapshot shows."""
+    return isinstance(frontier, LsnFrontier) and frontier.lsn >= point["until"]
+
+
+def snapshot(chunk: SnapshotChunk, secrets: Secrets) -> Iterator[pa.RecordBatch]:
+    """The rows of a chunk."""
+    pages: PageRange = chunk.details
+    options = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
+    text = conninfo(chunk.options["connection"], secrets, options=options)
+    try:
+        with adbc.connect(text) as connection, connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            cursor.execute(f"SET TRANSACTION SNAPSHOT '{pages.snapshot}'")
+            cursor.execute(_query(chunk.export, pages))
+            for batch in cursor.fetch_record_batch():
+                if batch.num_rows:
+                    yield _stored(chunk.export, pages, batch)
+    except adbc_driver_manager.Error as error:
+        raise trouble(error) from error
+
+
+def _query(export: Export, pages: PageRange) -> str:
+    columns = ", ".join(
+        _selected(column["name"], sql_column.type, column["text"])
+        for column, sql_column in zip(export.details["columns"], export.relation.columns, strict=True)
+    )
+    row_filter = export.details.get("row_filter")
+    where = f" AND ({row_filter})" if row_filter else ""
+    # With nothing selected COPY would have no columns to tell rows apart by.
+    return (
+        f"SELECT {columns or 'true'} FROM ONLY {_name(pages.schema, pages.table)}"
+        f" WHERE ctid >= '({pages.start},0)'::tid AND ctid < '({pages.end},0)'::tid{where}"
+    )
+
+
+def _selected(name: str, type_: SqlType, as_text: bool) -> str:
+    quoted = '"' + name.replace('"', '""') + '"'
+    return quoted if not as_text and _arrives_typed(type_) else f"{quoted}::text"
+
+
+def _arrives_typed(type_: SqlType) -> bool:
+    return type_.kind in _AS_IT_IS or type_.kind in ("date", "timestamp", "timestamptz", "numeric")
+
+
+def _stored(export: Export, pages: PageRange, batch: pa.RecordBatch) -> pa.RecordBatch:
+    arrays = []
+    for position, column in enumerate(export.relation.columns):
+        array = batch.column(position)
+        try:
+            arrays.append(_column(array, column.type))
+        except (UserError, pa.ArrowInvalid) as error:
+            raise _definite(export, pages, position, array, error) from None
+    _check_nulls(export, pages, arrays)
+    return pa.RecordBatch.from_arrays(arrays, schema=state_schema(export.relation))
+
+
+def _column(array: pa.Array, type_: SqlType) -> pa.Array:
+    wanted = arrow_type(type_)
+    match type_.kind:
+        case "date":
+            days = array.cast(pa.int32())
+            _check_finite(days, _DAYS_MIN)
+            return array.cast(wanted)
+        case "timestamp" | "timestamptz":
+            _check_finite(array.cast(pa.int64()), _MICROSECONDS_MIN)
+            return array.cast(wanted)
+        case kind if kind in _AS_IT_IS:
+            return array.cast(wanted)
+    return typed(array.cast(pa.string()), type_)
+
+
+def _check_finite(numbers: pa.Array, least: int) -> None:
+    if pc.any(pc.less(numbers, least)).as_py():
+        raise UserError("a date or time out of range, or infinite, cannot be stored", "22008")
+
+
+def _definite(
+    export: Export, pages: PageRange, position: int, array: pa.Array, error: Exception
+) -> DefiniteError:
+    type_ = export.relation.columns[position].type
+    if pa.types.is_string(array.type):
+        _, error = first_error(array, type_)
+    return DefiniteError(
+        ".".join(export.reference),
+        f"snapshot, pages {pages.start} to {pages.end} of {pages.schema}.{pages.table}",
+        f'column "{export.columns[position]}": {error}',
+    )
+
+
+def _check_nulls(export: Export, pages: PageRange, arrays: Sequence[pa.Array]) -> None:
+    for column, array in zip(export.details["columns"], arrays, strict=True):
+        if column["not_null"] and array.null_count:
+            name = f"{export.details['schema']}.{export.details['table']}.{column['name']}"
+            raise DefiniteError(
+                ".".join(export.reference),
+                f"snapshot, pages {pages.start} to {pages.end}",
+                f"PG column {name} contained NULL data, despite having NOT NULL constraint",
+            )
+
+
+def _name(schema: str, table: str) -> str:
+    return ".".join('"' + part.replace('"', '""') + '"' for part in (schema, table))

@@ -1,0 +1,221 @@
+"""What has arrived of a replication stream and has not been read yet, within bounded memory.
+
+Messages are appended one by one by the thread that receives them, and taken by ticks up
+to the end of a transaction.  They lie in segments; a segment that has become long goes to
+a file, so that the largest transaction costs disk and not memory.
+
+    add ──► [ file ][ file ][ memory ]  ──take(up to a commit)──► Segments for Spark tasks
+                               ▲ commits are marked
+
+Each segment knows what a reader of it must know of the stream before it: the newest
+Relation message of each table, and the transaction that is under way.
+
+Not here: the connection (reader.py), what messages say (pgoutput.py).
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from array import array
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from headwater.core.clock import unique_name
+from headwater.core.limits import REPLICATION_SEGMENT_BYTES, REPLICATION_TICK_BYTES_MAX
+from headwater.sources.postgres.decode import Segment
+
+_BEGIN, _COMMIT, _RELATION, _TRUNCATE = b"BCRT"
+_CHANGES: Final = frozenset(b"IUD")
+_BEGIN_FIELDS: Final = struct.Struct(">QQI")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The end of a transaction: after so many messages and bytes of a segment the stream stands at `lsn`."""
+
+    messages: int
+    bytes: int
+    lsn: int
+
+
+@dataclass(slots=True)
+class _Part:
+    """A stretch of messages; `relations` and `transaction` are of the stream before it."""
+
+    relations: dict[int, bytes]
+    transaction: tuple[int, int]
+    data: bytearray = field(default_factory=bytearray)
+    path: Path | None = None
+    offset: int = 0
+    bytes: int = 0
+    lengths: array[int] = field(default_factory=lambda: array("I"))
+    tables: set[int] = field(default_factory=set)
+    marks: deque[Mark] = field(default_factory=deque)
+
+
+class Spool:
+    """Filled by one thread, emptied by another."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._relations: dict[int, bytes] = {}
+        self._transaction = (0, 0)
+        self._parts: deque[_Part] = deque()
+        self._handed: list[Path] = []  # files that a tick is reading
+        self.inside = False  # a transaction has begun and not ended
+        self.waiting_bytes = 0
+
+    def add(self, message: bytes) -> int | None:
+        """One message of the stream; the position at which it ends, if it is a Commit."""
+        kind = message[0]
+        with self._lock:
+            if not self._parts or self._parts[-1].path is not None:
+                self._parts.append(_Part(dict(self._relations), self._transaction))
+            part = self._parts[-1]
+            part.data += message
+            part.lengths.append(len(message))
+            part.bytes += len(message)
+            self.waiting_bytes += len(message)
+            if kind in _CHANGES:
+                part.tables.add(int.from_bytes(message[1:5], "big"))
+            elif kind == _BEGIN:
+                lsn, _, xid = _BEGIN_FIELDS.unpack_from(message, 1)
+                self._transaction, self.inside = (lsn, xid), True
+            elif kind == _RELATION:
+                self._relations[int.from_bytes(message[1:5], "big")] = message
+            elif kind == _TRUNCATE:
+                (count,) = struct.unpack_from(">I", message, 1)
+                part.tables.update(struct.unpack_from(f">{count}I", message, 6))
+            elif kind == _COMMIT:
+                self.inside = False
+                end = int.from_bytes(message[10:18], "big")
+                part.marks.append(Mark(len(part.lengths), part.bytes, end))
+                return end
+            if part.bytes >= REPLICATION_SEGMENT_BYTES:
+                self._spill(part)
+        return None
+
+    def _spill(self, part: _Part) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        part.path = self._folder / f"{unique_name()[:16]}.stream"
+        part.path.write_bytes(part.data)
+        part.data = bytearray()
+
+    def take(
+        self, until: int, points: Mapping[str, str]
+    ) -> tuple[list[tuple[Segment, set[int]]], int | None]:
+        """Whole transactions that end at or before `until`, about as much as a tick may have.
+
+        Segments with the tables they are about; and the position where more of that is waiting.
+        """
+        taken: list[tuple[Segment, set[int]]] = []
+        with self._lock:
+            count, cut, reached = self._cut(until)
+            first = 0
+            for index in range(count):
+                part = self._parts.popleft()
+                if index == count - 1 and cut is not None and cut.messages < len(part.lengths):
+                    part, rest = self._split(part, cut)
+                    self._parts.appendleft(rest)
+                if part.path is not None and part.path not in self._handed:
+                    self._handed.append(part.path)
+                taken.append((_segment(part, first, points), part.tables))
+                first += len(part.lengths)
+                self.waiting_bytes -= part.bytes
+        return taken, reached
+
+    def _cut(self, until: int) -> tuple[int, Mark | None, int | None]:
+        """How many segments, up to which mark of the last of them; where it stands if there is more."""
+        best: tuple[int, Mark] | None = None
+        size = 0
+        for index, part in enumerate(self._parts):
+            for mark in part.marks:
+                if mark.lsn > until:
+                    return (best[0], best[1], None) if best else (0, None, None)
+                if best is not None and size + mark.bytes > REPLICATION_TICK_BYTES_MAX:
+                    return best[0], best[1], best[1].lsn
+                best = index + 1, mark
+            size += part.bytes
+        return (best[0], best[1], None) if best else (0, None, None)
+
+    def _split(self, part: _Part, cut: Mark) -> tuple[_Part, _Part]:
+        """The messages up to a mark, and the rest with what must be known before it."""
+        head = replace(
+            part,
+            data=part.data[: cut.bytes],
+            lengths=part.lengths[: cut.messages],
+            bytes=cut.bytes,
+            marks=deque(mark for mark in part.marks if mark.messages <= cut.messages),
+        )
+        if part.path is None:
+            before = bytes(head.data)
+        else:
+            with part.path.open("rb") as file:
+                file.seek(part.offset)
+                before = file.read(cut.bytes)
+        relations = part.relations | _relations_in(before, np.array(head.lengths, np.int64))
+        rest = _Part(
+            relations,
+            (0, 0),  # a mark is the end of a transaction: the next message is a Begin
+            part.data[cut.bytes :],
+            part.path,
+            0 if part.path is None else part.offset + cut.bytes,
+            part.bytes - cut.bytes,
+            part.lengths[cut.messages :],
+            part.tables,
+            deque(
+                Mark(mark.messages - cut.messages, mark.bytes - cut.bytes, mark.lsn)
+                for mark in part.marks
+                if mark.messages > cut.messages
+            ),
+        )
+        return head, rest
+
+    def done(self) -> None:
+        """What was taken has become durable: its files may go."""
+        with self._lock:
+            handed, self._handed = self._handed, []
+            needed = {part.path for part in self._parts}
+            self._handed = [path for path in handed if path in needed]
+        for path in handed:
+            if path not in needed:
+                path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Nothing of it is needed any more."""
+        with self._lock:
+            paths = {*self._handed, *(part.path for part in self._parts if part.path is not None)}
+            self._parts.clear()
+        for path in paths:
+            path.unlink(missing_ok=True)
+
+
+def _relations_in(data: bytes, lengths: npt.NDArray[np.int64]) -> dict[int, bytes]:
+    """The newest Relation message of each table among these messages."""
+    ends = np.cumsum(lengths)
+    starts = ends - lengths
+    kinds = np.frombuffer(data, np.uint8)[starts]
+    found = np.flatnonzero(kinds == _RELATION).tolist()
+    messages = [data[starts[number] : ends[number]] for number in found]
+    return {int.from_bytes(message[1:5], "big"): message for message in messages}
+
+
+def _segment(part: _Part, first: int, points: Mapping[str, str]) -> Segment:
+    return Segment(
+        bytes(part.data),
+        None if part.path is None else str(part.path),
+        part.offset,
+        np.array(part.lengths, np.uint32),
+        tuple(part.relations.values()),
+        part.transaction,
+        first,
+        dict(points),
+    )

@@ -1,0 +1,152 @@
+"""PostgreSQL's types in ours: which column can be taken as it is, and as what.
+
+    upstream                                  here
+    bool int2/4/8 float4/8 oid                the same
+    text name "char" bytea uuid int2vector    the same
+    char(n) varchar(n)                        the same, with the length
+    numeric numeric(p,s)                      numeric, numeric(39,s)
+    date time timestamp timestamptz interval  the same, with the precision
+    json jsonb                                jsonb
+    arrays of these                           arrays
+    everything else                           nothing; TEXT COLUMNS takes it as text
+
+"Everything else" needs no list: an oid that is not in the table below is not known, and
+what users define has oids of its own.  Only the types that name objects of the
+upstream's catalog (regclass and so on) are told apart, because their numbers would look
+like data and mean nothing here.
+
+Not here: values (decode.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from headwater.core.types import (
+    BOOL,
+    BYTEA,
+    DATE,
+    FLOAT4,
+    FLOAT8,
+    INT2,
+    INT4,
+    INT8,
+    INTERVAL,
+    JSONB,
+    NAME,
+    NUMERIC,
+    NUMERIC_DIGITS_MAX,
+    OID,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UUID,
+    SqlType,
+    array_of,
+    numeric,
+)
+
+UNCONSTRAINED_DIGITS_MAX: Final = NUMERIC_DIGITS_MAX + 1
+"""A numeric that is stored as text may have one digit more than one that is stored as a decimal."""
+
+# Upstream's oid, its array's oid, our type.
+_PLAIN: Final[tuple[tuple[int, int, SqlType], ...]] = (
+    (16, 1000, BOOL),
+    (17, 1001, BYTEA),
+    (18, 1002, SqlType('"char"')),
+    (19, 1003, NAME),
+    (20, 1016, INT8),
+    (21, 1005, INT2),
+    (23, 1007, INT4),
+    (25, 1009, TEXT),
+    (26, 1028, OID),
+    (114, 199, JSONB),
+    (700, 1021, FLOAT4),
+    (701, 1022, FLOAT8),
+    (1042, 1014, SqlType("char")),
+    (1043, 1015, SqlType("varchar")),
+    (1082, 1182, DATE),
+    (1083, 1183, TIME),
+    (1114, 1115, TIMESTAMP),
+    (1184, 1185, TIMESTAMPTZ),
+    (1186, 1187, INTERVAL),
+    (1700, 1231, NUMERIC),
+    (2950, 2951, UUID),
+    (3802, 3807, JSONB),
+)
+_INT2VECTOR_OID: Final = 22
+
+_SCALARS: Final[dict[int, SqlType]] = {
+    **{oid: type_ for oid, _, type_ in _PLAIN},
+    _INT2VECTOR_OID: SqlType("int2vector"),
+}
+_ELEMENTS: Final[dict[int, SqlType]] = {array_oid: type_ for _, array_oid, type_ in _PLAIN}
+
+_OBJECT_NAMES: Final[dict[int, str]] = {
+    24: "regproc",
+    2202: "regprocedure",
+    2203: "regoper",
+    2204: "regoperator",
+    2205: "regclass",
+    2206: "regtype",
+    3734: "regconfig",
+    3769: "regdictionary",
+    4089: "regnamespace",
+    4096: "regrole",
+    4191: "regcollation",
+    1008: "regproc[]",
+    2207: "regprocedure[]",
+    2208: "regoper[]",
+    2209: "regoperator[]",
+    2210: "regclass[]",
+    2211: "regtype[]",
+    3735: "regconfig[]",
+    3770: "regdictionary[]",
+    4090: "regnamespace[]",
+    4097: "regrole[]",
+    4192: "regcollation[]",
+}
+
+
+def sql_type(type_oid: int, typmod: int = -1) -> SqlType | None:
+    """Our type for an upstream's; None when there is none."""
+    scalar = _SCALARS.get(type_oid)
+    if scalar is not None:
+        return _modified(scalar, typmod)
+    element = _ELEMENTS.get(type_oid)
+    if element is None:
+        return None
+    modified = _modified(element, typmod)
+    return None if modified is None else array_of(modified)
+
+
+def object_type_name(type_oid: int) -> str | None:
+    """The name of a type whose values are objects of the upstream's catalog; None for others."""
+    return _OBJECT_NAMES.get(type_oid)
+
+
+def _modified(type_: SqlType, typmod: int) -> SqlType | None:
+    """With length or precision, as pg_attribute.atttypmod packs them."""
+    if typmod < 0:
+        return type_
+    match type_.kind:
+        case "char" | "varchar":
+            return replace(type_, length=typmod - 4)
+        case "time" | "timestamp" | "timestamptz":
+            return replace(type_, scale=typmod)
+        case "numeric":
+            return _numeric(typmod - 4)
+        case _:
+            return type_  # an interval's fields and precision say nothing about how it is kept
+
+
+def _numeric(packed: int) -> SqlType | None:
+    """Exact as a decimal if all digits fit, as text if they nearly do, otherwise not at all."""
+    precision = (packed >> 16) & 0xFFFF
+    scale = ((packed & 0x7FF) ^ 0x400) - 0x400  # eleven bits with a sign
+    digits = max(precision, precision - scale, scale)
+    if digits <= NUMERIC_DIGITS_MAX:
+        return numeric(max(scale, 0))
+    return NUMERIC if digits <= UNCONSTRAINED_DIGITS_MAX else None

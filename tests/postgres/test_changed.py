@@ -1,0 +1,159 @@
+"""What an upstream may do to a table that is ingested, and what it may not, on a real PostgreSQL.
+
+Method: a table is pinned, then altered upstream, and `changed` is asked about the facts
+of then.  Each row of the list is one alteration and whether the table survives it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from headwater.sources.postgres.inspect import changed, moved, pin
+from tests.postgres.conftest import Database
+from tests.postgres.test_inspect import listed, look
+
+TABLE = """CREATE TABLE t (
+    id int PRIMARY KEY, code varchar(10) NOT NULL CONSTRAINT codes UNIQUE, amount numeric(10,2), label text,
+    mood text, excluded int
+)"""
+
+HARMLESS = [
+    "ALTER TABLE t ADD COLUMN later int DEFAULT 5 NOT NULL",
+    "ALTER TABLE t DROP COLUMN excluded",
+    "ALTER TABLE t RENAME COLUMN excluded TO still_excluded",
+    "ALTER TABLE t ALTER excluded TYPE text",
+    "ALTER TABLE t ALTER amount SET NOT NULL",
+    "ALTER TABLE t ALTER mood TYPE varchar(40)",
+    "ALTER TABLE t ADD CONSTRAINT labels UNIQUE (label)",
+    "CREATE INDEX ON t (amount)",
+    "ALTER TABLE t ALTER label SET DEFAULT 'x'",
+    "ALTER TABLE t ALTER label SET STORAGE EXTERNAL",
+    "ALTER TABLE t REPLICA IDENTITY FULL",
+    "REINDEX TABLE CONCURRENTLY t",
+    "CLUSTER t USING t_pkey",
+    "VACUUM FULL t",
+    "TRUNCATE t",
+    "ALTER TABLE t RENAME CONSTRAINT codes TO other_name",
+    "ALTER TABLE t OWNER TO CURRENT_USER",
+    "CREATE TABLE u (a int)",
+    "ALTER PUBLICATION p SET (publish = 'insert')",
+    "ALTER TABLE t ADD COLUMN later int; ALTER TABLE t DROP COLUMN later",
+    "ALTER PUBLICATION p SET TABLE t (id, code, amount, label, mood)",
+]
+
+ALTERED = [
+    "ALTER TABLE t DROP COLUMN label",
+    "ALTER TABLE t DROP COLUMN label; ALTER TABLE t ADD COLUMN label text",
+    "ALTER TABLE t RENAME COLUMN label TO tag",
+    "ALTER TABLE t RENAME COLUMN label TO x; ALTER TABLE t RENAME COLUMN mood TO label",
+    "ALTER TABLE t RENAME TO u",
+    "CREATE SCHEMA s; ALTER TABLE t SET SCHEMA s",
+    "ALTER TABLE t ALTER code TYPE varchar(20)",
+    "ALTER TABLE t ALTER amount TYPE numeric(12,2)",
+    "ALTER TABLE t ALTER id TYPE int8",
+    "ALTER TABLE t ALTER label TYPE varchar",
+    "ALTER TABLE t ALTER code DROP NOT NULL",
+    "ALTER TABLE t DROP CONSTRAINT t_pkey",
+    "ALTER TABLE t DROP CONSTRAINT codes",
+    "ALTER TABLE t DROP CONSTRAINT codes; ALTER TABLE t ADD CONSTRAINT codes UNIQUE (code)",
+    "ALTER TABLE t DROP CONSTRAINT t_pkey; ALTER TABLE t ADD PRIMARY KEY (id)",
+    "ALTER TABLE t RENAME COLUMN mood TO humour",
+    "ALTER PUBLICATION p SET TABLE t (id, code)",
+    "ALTER PUBLICATION p SET TABLE t WHERE (id > 3)",
+]
+
+DROPPED = [
+    "DROP TABLE t",
+    f"DROP TABLE t; {TABLE}; ALTER PUBLICATION p ADD TABLE t",
+    "ALTER PUBLICATION p DROP TABLE t",
+    "DROP PUBLICATION p; CREATE TABLE u (a int); CREATE PUBLICATION p FOR TABLE u",
+]
+
+
+def pinned(database: Database) -> dict[str, Any]:
+    database.run(TABLE, "CREATE PUBLICATION p FOR TABLE t")
+    details: dict[str, Any] = pin(listed(database)["t"], ("mood",), ("excluded",)).details
+    assert changed(details, look(database)) is None
+    return details
+
+
+def alter(database: Database, statements: str) -> None:
+    database.run(*statements.split("; "))
+
+
+@pytest.mark.parametrize("statements", HARMLESS)
+def test_a_table_survives_what_does_not_concern_it(database: Database, statements: str) -> None:
+    details = pinned(database)
+    alter(database, statements)
+    assert changed(details, look(database)) is None
+
+
+@pytest.mark.parametrize("statements", ALTERED)
+def test_a_table_whose_columns_or_keys_become_others_is_lost(database: Database, statements: str) -> None:
+    details = pinned(database)
+    alter(database, statements)
+    assert changed(details, look(database)) == (
+        f"incompatible schema change: source table t with oid {details['oid']} has been altered"
+    )
+
+
+@pytest.mark.parametrize("statements", DROPPED)
+def test_a_table_that_is_no_longer_published_was_dropped(database: Database, statements: str) -> None:
+    details = pinned(database)
+    alter(database, statements)
+    assert changed(details, look(database)) == "table was dropped"
+
+
+def test_without_its_publication_nothing_is_left(database: Database) -> None:
+    details = pinned(database)
+    database.run("DROP PUBLICATION p")
+    assert changed(details, look(database)) == 'publication "p" does not exist'
+
+
+def test_an_identity_by_index_needs_the_index_but_not_its_role(database: Database) -> None:
+    database.run(
+        "CREATE TABLE t (a int NOT NULL, b int)",
+        "CREATE UNIQUE INDEX i ON t (a)",
+        "ALTER TABLE t REPLICA IDENTITY USING INDEX i",
+        "CREATE PUBLICATION p FOR TABLE t",
+    )
+    details = pin(listed(database)["t"]).details
+    assert changed(details, look(database)) is None
+    database.run("REINDEX INDEX CONCURRENTLY i")
+    assert changed(details, look(database)) is None
+    database.run("ALTER TABLE t REPLICA IDENTITY FULL")
+    assert changed(details, look(database)) is None
+    database.run("DROP INDEX i")
+    assert "has been altered" in str(changed(details, look(database)))
+
+
+def test_partitions_of_a_root_come_and_go(database: Database) -> None:
+    database.run(
+        "CREATE TABLE t (a int PRIMARY KEY) PARTITION BY RANGE (a)",
+        "CREATE TABLE low PARTITION OF t FOR VALUES FROM (0) TO (10)",
+        "CREATE PUBLICATION p FOR TABLE t WITH (publish_via_partition_root = true)",
+    )
+    details = pin(listed(database)["t"]).details
+    database.run("CREATE TABLE high PARTITION OF t FOR VALUES FROM (10) TO (20)")
+    assert changed(details, look(database)) is None
+    database.run("DROP TABLE low")
+    assert changed(details, look(database)) is None
+    database.run("ALTER PUBLICATION p SET (publish_via_partition_root = false)")
+    assert changed(details, look(database)) == "table was dropped"
+
+
+def test_a_server_that_became_another_one_is_noticed(database: Database) -> None:
+    facts = look(database)
+    identity = facts.identity()
+    assert moved(identity, facts) is None
+    assert moved({"system_id": facts.system_id, "timeline": facts.timeline}, facts) is None
+    assert moved(identity, replace(facts, timeline=2)) == (
+        "unsupported action: database restored from point-in-time backup. Expected timeline ID 1 but got 2"
+    )
+    assert str(moved(identity, replace(facts, recovering=True))).startswith(
+        "unsupported action: upstream physical replica status changed"
+    )
+    assert "another database system" in str(moved(identity, replace(facts, system_id="7")))

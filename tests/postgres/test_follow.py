@@ -1,0 +1,419 @@
+"""Tables here become and stay what they are upstream.
+
+Method: a real PostgreSQL and a real server; statements run upstream, and the tables here must come to
+have exactly the rows of there, compared as both print them.  `close` also sees that no slot is left.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from itertools import count
+
+import psycopg
+import pytest
+
+from tests.postgres.conftest import Database
+from tests.postgres.following import Following, following
+from tests.support.server import HeadwaterServer, eventually
+
+CHANGES = (
+    "INSERT INTO t VALUES (1, 'one', 1.5), (2, 'two', NULL), (3, NULL, 0)",
+    "UPDATE t SET name = 'uno' WHERE id = 1",
+    "UPDATE t SET id = 20 WHERE id = 2",
+    "DELETE FROM t WHERE id = 3",
+    "BEGIN; INSERT INTO t VALUES (4, 'x', 1); UPDATE t SET name = 'y' WHERE id = 4;"
+    " DELETE FROM t WHERE id = 4; INSERT INTO t VALUES (4, 'z', 2); COMMIT",
+    "BEGIN; INSERT INTO t VALUES (5, 'never', 1); ROLLBACK",
+    "BEGIN; INSERT INTO t VALUES (6, 'kept', 1); SAVEPOINT s; INSERT INTO t VALUES (7, 'lost', 1);"
+    " ROLLBACK TO s; COMMIT",
+    "UPDATE t SET id = id + 100000",
+)
+TABLE = "CREATE TABLE t (id int NOT NULL, name text, amount numeric)"
+FILLED = "INSERT INTO t SELECT -g, 'row ' || g, g / 3.0 FROM generate_series(1, 500) AS g"
+
+
+@pytest.mark.parametrize(
+    "identity",
+    [
+        "ALTER TABLE t ADD PRIMARY KEY (id)",
+        "ALTER TABLE t ADD PRIMARY KEY (id); ALTER TABLE t REPLICA IDENTITY FULL",
+        "CREATE UNIQUE INDEX i ON t (id); ALTER TABLE t REPLICA IDENTITY USING INDEX i",
+        "ALTER TABLE t REPLICA IDENTITY FULL",
+    ],
+    ids=["default", "full", "index", "keyless"],
+)
+def test_every_kind_of_change_with_each_identity(
+    server: HeadwaterServer, database: Database, identity: str
+) -> None:
+    with following(server, database, TABLE, identity, FILLED) as here:
+        here.create_table("t")
+        for statement in CHANGES:
+            database.run(statement)
+            here.follows("t")
+
+
+def test_rows_that_are_equal_are_counted(server: HeadwaterServer, database: Database) -> None:
+    with following(server, database, TABLE, "ALTER TABLE t REPLICA IDENTITY FULL") as here:
+        here.create_table("t")
+        database.run("INSERT INTO t SELECT 1, 'same', NULL FROM generate_series(1, 10)")
+        here.follows("t")
+        database.run("DELETE FROM t WHERE ctid IN (SELECT ctid FROM t LIMIT 3)")
+        here.follows("t")
+        database.run("UPDATE t SET name = 'other' WHERE ctid IN (SELECT ctid FROM t LIMIT 2)")
+        here.follows("t")
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "spark"])
+def test_long_values_that_an_update_leaves_alone_stay(
+    server: HeadwaterServer, database: Database, engine: str
+) -> None:
+    long = "(SELECT string_agg(md5(random()::text), '') FROM generate_series(1, 300))"
+    with following(
+        server,
+        database,
+        "CREATE TABLE t (id int PRIMARY KEY, n int, a text, b text)",
+        "ALTER TABLE t ALTER a SET STORAGE EXTERNAL, ALTER b SET STORAGE EXTERNAL",
+        f"INSERT INTO t SELECT g, 0, {long}, {long} FROM generate_series(1, 5) AS g",
+    ) as here:
+        here.create_table("t")
+        here.run(f"SET read_engine = {engine}")
+        here.follows("t")
+        database.run("UPDATE t SET n = 1")
+        here.follows("t")
+        database.run(
+            f"BEGIN; INSERT INTO t VALUES (6, 0, {long}, NULL); UPDATE t SET n = 2 WHERE id = 6; COMMIT",
+            "UPDATE t SET n = 3, a = NULL WHERE id = 2",
+            f"UPDATE t SET b = {long} WHERE id = 3",
+            "DELETE FROM t WHERE id = 4",
+        )
+        here.follows("t")
+
+
+def test_truncation_empties_all_tables_it_names_at_once(server: HeadwaterServer, database: Database) -> None:
+    with following(
+        server,
+        database,
+        "CREATE TABLE a (id int PRIMARY KEY)",
+        "CREATE TABLE b (id int PRIMARY KEY, of int REFERENCES a)",
+        "INSERT INTO a SELECT generate_series(1, 100)",
+        "INSERT INTO b SELECT g, g FROM generate_series(1, 100) AS g",
+    ) as here:
+        here.run("BEGIN")
+        here.create_table("a")
+        here.create_table("b")
+        here.run("COMMIT")
+        here.follows("a")
+        database.run(
+            "BEGIN; INSERT INTO a VALUES (101); TRUNCATE a CASCADE; INSERT INTO a VALUES (7); COMMIT"
+        )
+        here.follows("a")
+        here.follows("b")
+        database.run("INSERT INTO b VALUES (1, 7)", "TRUNCATE b", "INSERT INTO b VALUES (2, 7)")
+        here.follows("b")
+
+
+class Writer(threading.Thread):
+    """Transactions over three tables, always with the same sum, until told to stop."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(daemon=True)
+        self._dsn = database.server.dsn(database.name)
+        self._stopping = threading.Event()
+        self.failure: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            with psycopg.connect(self._dsn) as connection:
+                for number in count(1):
+                    if self._stopping.wait(0.002):
+                        return
+                    for table in "abc":
+                        connection.execute(f"INSERT INTO {table} VALUES (%s, %s)", (number, number % 7))
+                        connection.execute(f"UPDATE {table} SET n = n + 1 WHERE id = %s", (number // 2,))
+                        connection.execute(f"DELETE FROM {table} WHERE id = %s", (number - 500,))
+                    connection.commit()
+        except BaseException as error:
+            self.failure = error
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self.join()
+        assert self.failure is None, self.failure
+
+
+THREE = tuple(f"CREATE TABLE {name} (id int PRIMARY KEY, n int)" for name in "abc")
+
+
+def test_a_transaction_is_never_half_visible_and_tables_join_while_it_goes_on(
+    server: HeadwaterServer, database: Database
+) -> None:
+    with following(server, database, *THREE) as here:
+        writer = Writer(database)
+        writer.start()
+        try:
+            # A transaction that is open while tables join is in none of their snapshots, and in all tables.
+            with psycopg.connect(database.server.dsn(database.name)) as old:
+                for table in "abc":
+                    old.execute(f"INSERT INTO {table} VALUES (-1, 0)")
+                for table in "ab":
+                    here.create_table(table)
+                here.rows("SELECT count(*) FROM a, b WHERE false")
+                old.commit()
+            here.create_table("c")
+            counts = "SELECT (SELECT sum(id) FROM a), (SELECT sum(id) FROM b), (SELECT sum(id) FROM c)"
+            seen: set[int] = set()
+            while len(seen) < 10:
+                ((a, b, c),) = here.rows(counts)
+                assert a == b == c
+                seen.add(a)
+        finally:
+            writer.stop()
+        for table in "abc":
+            here.follows(table)
+
+
+def test_a_killed_cluster_goes_on_where_it_was(server: HeadwaterServer, database: Database) -> None:
+    with following(server, database, *THREE) as here:
+        here.create_table("a")
+        here.follows("a")
+        writer = Writer(database)
+        writer.start()
+        try:
+            for table in "bc":
+                here.create_table(table)
+                server.kill_cluster()
+                behind = f"SELECT max(id) > {database.value('SELECT max(id) FROM a')} FROM a"
+                eventually(partial(here.value, behind), within_s=120)
+        finally:
+            writer.stop()
+        for table in "abc":
+            here.follows(table)
+        assert len(here.slots()) == 1
+
+
+VALUES = {
+    "boolean": ["true", "false", "NULL"],
+    "int2": ["-32768", "32767"],
+    "int4": ["-2147483648", "2147483647"],
+    "int8": ["-9223372036854775808", "9223372036854775807"],
+    "float4": ["'NaN'", "'-Infinity'", "1.5e-30", "'-0'"],
+    "float8": ["'NaN'", "'Infinity'", "1e-300", "0.1"],
+    "numeric": ["'NaN'", "12345678901234567890.123456789", "0.10", "-1e-20"],
+    "numeric(12, 3)": ["1.5", "-123456789.999"],
+    "text": ["''", "'a''b\\c'", "E'tab\\tline\\n'", "'ünïcödé 🙂'", "NULL"],
+    "varchar(5)": ["'abc'", "'abcde'"],
+    "char(5)": ["'ab'", "'abcde'"],
+    "bytea": ["'\\x00ff'", "''"],
+    "date": ["'2024-02-29'", "'0001-01-01'", "'9999-12-31'"],
+    "time": ["'00:00:00'", "'23:59:59.999999'"],
+    "timestamp": ["'1999-12-31 23:59:59.999999'", "'0001-01-01 00:00:00'"],
+    "timestamptz": ["'2024-06-01 12:00:00+05:30'", "'1900-01-01 00:00:00Z'"],
+    "interval": ["'1 year 2 mons 3 days 04:05:06.789'", "'-3 days'", "'0'"],
+    "uuid": ["'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'"],
+    "json": ['\'{"b": 1, "a": [1, 2, {"c": null}]}\''],
+    "jsonb": ['\'{"b": 1.50, "a": [1, "x"]}\'', "'null'", "'\"text\"'"],
+    "oid": ["4294967295"],
+    "int4[]": ["'{}'", "'{1,NULL,3}'"],
+    "text[]": ['\'{a,NULL,"q\\"uote","com,ma",""}\''],
+    "timestamptz[]": ["'{2024-01-01 00:00:00Z}'"],
+}
+
+
+def test_values_of_every_type_are_the_same_by_snapshot_and_by_stream(
+    server: HeadwaterServer, database: Database
+) -> None:
+    columns = ", ".join(f"c{i} {type_}" for i, type_ in enumerate(VALUES))
+    rows = [
+        f"INSERT INTO t (id, c{i}) VALUES ({{id}}, {value})"
+        for i, values in enumerate(VALUES.values())
+        for value in values
+    ]
+    numbers = count(1)
+    with following(
+        server,
+        database,
+        f"CREATE TABLE t (id int PRIMARY KEY, {columns})",
+        *(row.format(id=next(numbers)) for row in rows),
+    ) as here:
+        here.create_table("t")
+        # json is jsonb here: spaces and the order of keys are those of jsonb.
+        casts = {"json": "::jsonb::text", "numeric": "", "numeric(12, 3)": ""}
+        shown = ", ".join(f"c{i}{casts.get(type_, '::text')}" for i, type_ in enumerate(VALUES))
+        here.follows("t", columns=f"id, {shown}")
+        database.run(*(row.format(id=next(numbers)) for row in rows))
+        here.follows("t", columns=f"id, {shown}")
+
+
+def test_types_that_have_no_counterpart_come_as_text(server: HeadwaterServer, database: Database) -> None:
+    with following(
+        server,
+        database,
+        "CREATE TYPE mood AS ENUM ('sad', 'happy')",
+        "CREATE DOMAIN small AS int CHECK (VALUE < 10)",
+        "CREATE TABLE t (id int PRIMARY KEY, m mood, d small, i inet, b bit(3), x xml, r int4range, mo money,"
+        " tz timetz, p point, ms mood[])",
+        "INSERT INTO t VALUES (1, 'sad', 3, '10.0.0.1/8', B'101', '<a/>', '[1,5)', '12.34', '12:00+02',"
+        " '(1,2)', '{sad,happy}')",
+    ) as here:
+        columns = "m, d, i, b, x, r, mo, tz, p, ms"
+        here.create_table("t", options=f"TEXT COLUMNS ({columns})")
+        shown = "id, " + ", ".join(f"{column}::text" for column in columns.split(", "))
+        here.follows("t", columns=shown)
+        database.run(
+            "INSERT INTO t VALUES (2, 'happy', 9, '::1', B'000', NULL, 'empty', '-1', '23:59:59-11',"
+            " '(0,0)', '{}')"
+        )
+        here.follows("t", columns=shown)
+
+
+def test_odd_tables_are_followed(server: HeadwaterServer, database: Database) -> None:
+    long = "n" * 63
+    with following(
+        server,
+        database,
+        'CREATE TABLE "Quoted ""name" (" id" int PRIMARY KEY, "Ünï.cödé" text, "select" int)',
+        f"CREATE TABLE {long} (id int PRIMARY KEY, {'c' * 63} text)",
+        "CREATE TABLE generated (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, n int,"
+        " twice int GENERATED ALWAYS AS (n * 2) STORED)",
+        "CREATE TABLE parent (id int PRIMARY KEY, n int)",
+        "CREATE TABLE child (PRIMARY KEY (id)) INHERITS (parent)",
+        "INSERT INTO parent VALUES (1, 1)",
+        "INSERT INTO child VALUES (2, 2)",
+        "INSERT INTO generated (n) VALUES (1), (2)",
+    ) as here:
+        here.create_table('"Quoted ""name"')
+        here.create_table(long)
+        here.create_table("generated")
+        here.create_table("parent")
+        here.create_table("child")
+        database.run(
+            'INSERT INTO "Quoted ""name" VALUES (1, \'x\', 2)',
+            f"INSERT INTO {long} VALUES (1, 'x')",
+            "INSERT INTO generated (n) VALUES (3)",
+            "UPDATE generated SET n = 10 WHERE n = 1",
+            "UPDATE parent SET n = 5",
+        )
+        here.follows('"Quoted ""name"')
+        here.follows(long)
+        here.follows("generated", columns="id, n")
+        here.follows("parent", "ONLY parent")
+        here.follows("child")
+
+
+def test_a_partitioned_table_is_followed_as_one(server: HeadwaterServer, database: Database) -> None:
+    database.run(
+        "CREATE TABLE parts (id int, at date, PRIMARY KEY (id, at)) PARTITION BY RANGE (at)",
+        "CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM ('2024-01-01') TO ('2024-07-01')",
+        "CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM ('2024-07-01') TO ('2025-01-01')",
+        "INSERT INTO parts SELECT g, date '2024-01-01' + g FROM generate_series(0, 300) AS g",
+        "CREATE PUBLICATION p FOR TABLE parts WITH (publish_via_partition_root = true)",
+    )
+    here = Following(server, database)
+    try:
+        here.create_source()
+        here.create_table("parts")
+        here.follows("parts")
+        database.run(
+            "UPDATE parts SET at = '2024-12-01' WHERE id = 5",
+            "DELETE FROM parts WHERE id = 6",
+            "CREATE TABLE parts_3 PARTITION OF parts FOR VALUES FROM ('2025-01-01') TO ('2026-01-01')",
+            "INSERT INTO parts VALUES (1000, '2025-05-05')",
+        )
+        here.follows("parts")
+    finally:
+        here.close()
+
+
+def test_a_changed_table_stops_alone_and_is_replaced_beside_itself(
+    server: HeadwaterServer, database: Database
+) -> None:
+    with following(server, database, *THREE) as here:
+        for table in "abc":
+            here.create_table(table)
+        database.run(*(f"INSERT INTO {table} VALUES (1, 1)" for table in "abc"))
+        for table in "abc":
+            here.follows(table)
+        database.run(
+            "ALTER TABLE a ADD COLUMN extra text",
+            "INSERT INTO a VALUES (2, 2, 'more')",
+            "ALTER TABLE b DROP COLUMN n",
+            "INSERT INTO b VALUES (2)",
+            "INSERT INTO c VALUES (2, 2)",
+        )
+        here.follows("a", columns="id, n")
+        here.follows("c")
+        assert "incompatible schema change: source table b" in here.error_of("b")
+        here.create_table("a2", "a")
+        here.create_table("b2", "b")
+        here.follows("a2", "a")
+        here.follows("b2", "b")
+        here.run("ALTER TABLE a SWAP WITH a2", "DROP TABLE a2")
+        here.run("ALTER TABLE b SWAP WITH b2", "DROP TABLE b2")
+        database.run("INSERT INTO a VALUES (3, 3, 'still')", "INSERT INTO b VALUES (3)")
+        here.follows("a")
+        here.follows("b")
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("DROP TABLE a", "table was dropped"),
+        ("ALTER TABLE a RENAME TO z", "has been altered"),
+        ("ALTER PUBLICATION p DROP TABLE a", "table was dropped"),
+    ],
+)
+def test_what_the_stream_does_not_say_is_found_all_the_same(
+    server: HeadwaterServer, database: Database, statement: str, message: str
+) -> None:
+    database.run(*THREE, "CREATE PUBLICATION p FOR TABLE a, b")
+    here = Following(server, database)
+    try:
+        here.create_source()
+        here.create_table("a")
+        here.create_table("b")
+        here.follows("a")
+        database.run(statement)
+        assert message in here.error_of("a")
+        database.run("INSERT INTO b VALUES (1, 1)")
+        here.follows("b")
+    finally:
+        here.close()
+
+
+def test_a_value_that_cannot_be_kept_stops_its_table_and_names_the_column(
+    server: HeadwaterServer, database: Database
+) -> None:
+    with following(
+        server,
+        database,
+        "CREATE TABLE a (id int PRIMARY KEY, at timestamptz)",
+        "CREATE TABLE b (id int PRIMARY KEY, at timestamptz)",
+        "INSERT INTO b VALUES (1, 'infinity')",
+    ) as here:
+        here.create_table("a")
+        here.create_table("b")
+        assert 'column "at"' in here.error_of("b")
+        here.follows("a")
+        database.run("INSERT INTO a VALUES (1, '-infinity')")
+        assert 'column "at"' in here.error_of("a")
+
+
+def test_statistics_and_progress_are_shown(server: HeadwaterServer, database: Database) -> None:
+    with following(server, database, TABLE, "ALTER TABLE t ADD PRIMARY KEY (id)", FILLED) as here:
+        here.create_table("t")
+        here.follows("t")
+        statistics = (
+            "SELECT s.snapshot_records_known, s.snapshot_records_staged, s.snapshot_committed,"
+            " s.updates_committed FROM mz_internal.mz_source_statistics s JOIN mz_tables t ON t.id = s.id"
+            f" JOIN mz_schemas c ON c.id = t.schema_id WHERE t.name = 't' AND c.name = '{here.schema}'"
+        )
+        eventually(lambda: here.rows(statistics) == [(500, 500, True, 500)])
+        (before,) = here.rows("SELECT lsn FROM src")[0]
+        database.run("INSERT INTO t VALUES (1, 'x', 1)")
+        eventually(lambda: here.rows("SELECT lsn FROM src")[0][0] > before)
+        ((status,),) = here.rows(
+            "SELECT status FROM mz_internal.mz_source_statuses s JOIN mz_schemas c ON true"
+            f" JOIN mz_sources o ON o.id = s.id AND o.schema_id = c.id WHERE c.name = '{here.schema}'"
+        )
+        assert status == "running"

@@ -1,0 +1,229 @@
+"""The stream becomes changes.
+
+Goal: every kind of message, in any mixture, gives the changes that PostgreSQL's rows went through.
+Method: messages are written by a plain encoder (stream.py); histories made up at random are applied to
+a dictionary on one side and decoded and replayed on the other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headwater.core.errors import DefiniteError
+from headwater.sources.contract import Export, ReadPart, Reset
+from headwater.sources.postgres.decode import Segment, read
+from tests.unit.sources.postgres import stream
+from tests.unit.sources.postgres.stream import SHAPE, UNCHANGED
+
+
+def decoded(part: Segment, *exports: Export) -> list[Any]:
+    """(op, row) in order, `Reset`s and errors."""
+    found: list[Any] = []
+    for _, item in read(ReadPart("postgres", {}, None, None, exports, 0, part)):
+        if isinstance(item, pa.RecordBatch):
+            rows = sorted(item.to_pylist(), key=lambda row: (row["_position"], row["_sequence"]))
+            found += [(row["_op"], row["id"], row["name"]) for row in rows]
+        else:
+            found.append(item)
+    return found
+
+
+def in_transaction(*messages: bytes, xid: int = 7) -> list[bytes]:
+    return [stream.begin(100, xid), SHAPE, *messages, stream.commit(100, 110)]
+
+
+def test_each_kind_of_change_of_a_keyed_table() -> None:
+    messages = in_transaction(
+        stream.insert((1, "a")),
+        stream.insert((2, None)),
+        stream.update((1, "b")),
+        stream.update((3, "c"), key=(2, None)),
+        stream.update((3, "d"), old=(3, "c")),
+        stream.delete(key=(1, None)),
+        stream.delete(old=(3, "d")),
+    )
+    assert decoded(stream.segment(messages), stream.export()) == [
+        ("+", 1, "a"),
+        ("+", 2, None),
+        ("+", 1, "b"),
+        ("-", 2, None),
+        ("+", 3, "c"),
+        ("+", 3, "d"),
+        ("-", 1, None),
+        ("-", 3, "d"),
+    ]
+
+
+def test_a_counted_table_takes_old_rows_away() -> None:
+    messages = in_transaction(
+        stream.insert((1, "a")),
+        stream.update((1, "b"), old=(1, "a")),
+        stream.delete(old=(1, "b")),
+    )
+    assert decoded(stream.segment(messages), stream.export("counted")) == [
+        ("+", 1, "a"),
+        ("-", 1, "a"),
+        ("+", 1, "b"),
+        ("-", 1, "b"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "message", [stream.update((1, "b")), stream.delete(key=(1, None)), stream.update((1, "b"), key=(2, None))]
+)
+def test_a_counted_table_without_old_rows_is_a_definite_error(message: bytes) -> None:
+    (error,) = decoded(stream.segment(in_transaction(message)), stream.export("counted"))
+    assert isinstance(error, DefiniteError)
+    assert error.message.startswith("old row missing from replication stream")
+    assert (error.reference, error.position) == ("db.public.t", "0/64")
+
+
+def test_an_unchanged_value_is_the_one_of_the_old_row() -> None:
+    messages = in_transaction(stream.update((1, UNCHANGED), old=(1, "long")))
+    assert decoded(stream.segment(messages), stream.export()) == [("+", 1, "long")]
+
+
+def test_an_unchanged_value_that_is_not_sent_is_left_as_it_was() -> None:
+    messages = in_transaction(stream.update((1, UNCHANGED)), stream.update((2, "b")))
+    assert decoded(stream.segment(messages), stream.export()) == [("~1", 1, None), ("+", 2, "b")]
+
+
+def test_an_unchanged_value_of_a_row_that_moved_is_a_definite_error() -> None:
+    messages = in_transaction(stream.update((1, UNCHANGED), key=(2, None)))
+    (error,) = decoded(stream.segment(messages), stream.export())
+    assert "TOASTed value missing" in str(error)
+
+
+def test_an_unchanged_key_is_the_one_that_was_sent_before_it() -> None:
+    messages = in_transaction(stream.update((UNCHANGED, "b"), key=(1, None)))
+    assert decoded(stream.segment(messages), stream.export()) == [("+", 1, "b")]
+
+
+def test_a_truncation_resets_and_only_what_follows_counts() -> None:
+    messages = in_transaction(
+        stream.insert((1, "a")), stream.truncate(5, stream.OID), stream.insert((2, "b"))
+    )
+    assert decoded(stream.segment(messages), stream.export()) == [Reset(), ("+", 2, "b")]
+
+
+def test_a_table_is_not_given_what_its_snapshot_shows() -> None:
+    messages = [
+        *in_transaction(stream.insert((1, "a")), xid=7),
+        *in_transaction(stream.truncate(stream.OID), xid=8),
+    ]
+    messages += in_transaction(stream.insert((2, "b")), xid=9)
+    part = stream.segment(messages, points={"u1": "7:9:7"})
+    assert decoded(part, stream.export()) == [("+", 1, "a"), ("+", 2, "b")]
+    assert decoded(part, stream.export(table_id="u2")) == [Reset(), ("+", 2, "b")]
+
+
+def test_changes_are_read_in_the_shape_they_were_written_in() -> None:
+    more = stream.relation([("id", 23), ("more", 25), ("name", 25)])
+    messages = in_transaction(stream.insert((1, "a")), more, stream.insert((2, "x", "b")))
+    assert decoded(stream.segment(messages), stream.export()) == [("+", 1, "a"), ("+", 2, "b")]
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        stream.relation([("id", 23)]),
+        stream.relation([("id", 20), ("name", 25)]),
+        stream.relation([("id", 23), ("title", 25)]),
+        stream.relation([("id", 23), ("name", 25)], name="renamed"),
+    ],
+)
+def test_another_shape_stops_the_table_where_it_is_first_used(shape: bytes) -> None:
+    messages = in_transaction(stream.insert((1, "a")), shape, stream.insert((2, "b")))
+    *before, error = decoded(stream.segment(messages), stream.export())
+    assert before == [("+", 1, "a")]
+    assert error.message == "incompatible schema change: source table t with oid 16384 has been altered"
+
+
+def test_a_value_that_cannot_be_stored_names_its_column() -> None:
+    rows = [stream.insert((n, "a")) for n in range(50)]
+    messages = in_transaction(*rows, stream.insert(("12x", "b")), *rows)
+    (error,) = decoded(stream.segment(messages), stream.export())
+    assert error.message == 'column "id": invalid input syntax for type integer: "12x"'
+
+
+def test_a_null_where_there_must_be_none_is_a_definite_error() -> None:
+    (error,) = decoded(stream.segment(in_transaction(stream.insert((None, "a")))), stream.export())
+    assert error.message == "PG column public.t.id contained NULL data, despite having NOT NULL constraint"
+
+
+def test_other_tables_are_passed_over() -> None:
+    other = stream.relation([("x", 25)], oid=99, name="other")
+    messages = in_transaction(other, stream.insert(("?",), oid=99), stream.insert((1, "a")))
+    assert decoded(stream.segment(messages), stream.export()) == [("+", 1, "a")]
+
+
+def test_a_stretch_may_begin_in_the_middle_of_a_transaction() -> None:
+    part = stream.segment([stream.insert((1, "a"))], relations=(SHAPE,), transaction=(0x64, 7), first=5)
+    ((_, batch),) = read(ReadPart("postgres", {}, None, None, (stream.export(),), 0, part))
+    assert isinstance(batch, pa.RecordBatch)
+    assert batch.to_pylist() == [{"id": 1, "name": "a", "_op": "+", "_sequence": 11, "_position": 0x64}]
+
+
+names = st.one_of(st.none(), st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
+steps = st.lists(
+    st.tuples(st.sampled_from("iudkt"), st.integers(0, 5), names, st.integers(0, 5)), max_size=40
+)
+
+
+@given(steps)
+def test_any_history_of_a_keyed_table_is_replayed(
+    history: Sequence[tuple[str, int, str | None, int]],
+) -> None:
+    rows: dict[int, str | None] = {}
+    messages = []
+    for kind, key, name, other in history:
+        if kind == "i" and key not in rows:
+            messages.append(stream.insert((key, name)))
+            rows[key] = name
+        elif kind == "u" and key in rows:
+            messages.append(stream.update((key, name)))
+            rows[key] = name
+        elif kind == "d" and key in rows:
+            messages.append(stream.delete(key=(key, None)))
+            del rows[key]
+        elif kind == "k" and key in rows and other not in rows:
+            messages.append(stream.update((other, name), key=(key, None)))
+            del rows[key]
+            rows[other] = name
+        elif kind == "t" and other == 0:
+            messages.append(stream.truncate(stream.OID))
+            rows.clear()
+    replayed: dict[int, str | None] = {}
+    for change in decoded(stream.segment(in_transaction(*messages)), stream.export()):
+        if isinstance(change, Reset):
+            replayed.clear()
+        elif change[0] == "+":
+            replayed[change[1]] = change[2]
+        else:
+            del replayed[change[1]]
+    assert replayed == rows
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 2), names), max_size=30))
+def test_any_history_of_a_counted_table_is_replayed(history: Sequence[tuple[bool, int, str | None]]) -> None:
+    rows: Counter[tuple[int, str | None]] = Counter()
+    messages = []
+    for deleting, key, name in history:
+        found = next(iter(rows.elements()), None)
+        if deleting and found is not None:
+            messages.append(stream.delete(old=found))
+            rows[found] -= 1
+        else:
+            messages.append(stream.insert((key, name)))
+            rows[key, name] += 1
+    replayed: Counter[tuple[int, str | None]] = Counter()
+    for op, key, name in decoded(stream.segment(in_transaction(*messages)), stream.export("counted")):
+        replayed[key, name] += 1 if op == "+" else -1
+    assert +replayed == +rows
