@@ -33,6 +33,7 @@ from headwater.options import (
     SparkOptions,
     UnixAddress,
     parse_address,
+    parse_data_dir,
     parse_listen_address,
     parse_setting,
 )
@@ -63,7 +64,22 @@ def _parsed(parse: Callable[[str], T]) -> Callable[[str], T]:
 ADDRESS: dict[str, Any] = {"type": _parsed(parse_address), "metavar": "HOST:PORT"}
 LISTEN_ADDRESS: dict[str, Any] = {"type": _parsed(parse_listen_address), "metavar": "HOST:PORT|unix:PATH"}
 SETTING: dict[str, Any] = {"type": _parsed(parse_setting), "metavar": "KEY=VALUE"}
-DIRECTORY = click.Path(file_okay=False, path_type=Path)
+
+
+class DataDirectory(click.Path):
+    """A directory, made by whoever needs it, at a path that everything below us understands."""
+
+    def __init__(self) -> None:
+        super().__init__(file_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        try:
+            return parse_data_dir(str(super().convert(value, param, ctx)))
+        except UserError as error:
+            self.fail(error.message, param, ctx)
+
+
+DIRECTORY = DataDirectory()
 
 
 def _option(*names: str, **facts: Any) -> Callable[[Command], Command]:
@@ -132,7 +148,7 @@ def server(
     from headwater.server import run_server
 
     options = ServerOptions(
-        data_dir=data_dir.absolute(),
+        data_dir=data_dir,
         sql_address=sql_address,
         internal_sql_address=internal_sql_address,
         http_address=http_address,
@@ -145,7 +161,7 @@ def server(
 @main.command()
 @_option("--data-dir", type=DIRECTORY, required=True, help="The server's data directory, as seen from here.")
 @_option("--listen", **LISTEN_ADDRESS, required=True, help="Where the server finds this cluster.")
-@_option("--name", default=CLUSTER_NAME, help="The cluster's name in SQL.")
+@_option("--name", default=CLUSTER_NAME, help="Names its lock and its scratch files.")
 @_spark_options
 @_log_options
 def cluster(
@@ -159,13 +175,13 @@ def cluster(
 ) -> None:
     """Run one cluster: a Spark driver that a server commands.
 
-    The server starts its default cluster by itself; start others by hand, on
-    any machine that sees the same data directory.
+    The server starts one by itself and starts it again when it ends.  One that
+    listens on unix:DATA-DIR/cluster-quickstart.sock already is used as it is.
     """
     from headwater.cluster.server import run_cluster
 
     options = ClusterOptions(
-        data_dir=data_dir.absolute(),
+        data_dir=data_dir,
         listen=listen,
         name=name,
         spark=SparkOptions(spark_master, spark_conf),
@@ -185,7 +201,7 @@ def demo(data_dir: Path, seconds: float | None) -> None:
     """Start a server with live auctions and watch its tables grow."""
     from headwater.demo import run_demo
 
-    _guarded(lambda: run_demo(data_dir.absolute(), seconds))
+    _guarded(lambda: run_demo(data_dir, seconds))
 
 
 @main.command()
@@ -203,7 +219,14 @@ def sql(file: TextIO, address: Address, user: str, database: str) -> None:
 
     if file.isatty():
         click.echo("Type statements and end with Ctrl-D.  For a real prompt use psql.", err=True)
-    text = file.read()
+    try:
+        text = file.read()
+    except UnicodeDecodeError as error:
+        _fail(
+            f'"{file.name}" is not UTF-8 at byte {error.start}',
+            None,
+            f"Convert it: iconv -f LATIN1 -t UTF-8 {file.name}",
+        )
     _guarded(lambda: run_script(text, address, user, database))
 
 

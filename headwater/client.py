@@ -83,7 +83,7 @@ class Client:
         except OSError as error:
             raise TransientError(
                 f'could not connect to "{address}": {error.strerror or error}',
-                hint="Start the server with: headwater server",
+                hint="Start one with: headwater server --data-dir data  (or name another with --address)",
             ) from error
         self._socket.settimeout(None)  # a query may take its time and a SUBSCRIBE takes all of it
         self._stream = self._socket.makefile("rb")

@@ -46,7 +46,8 @@ TABLES: Final = ("organizations", "users", "accounts", "auctions", "bids")
 SECONDS_WITHOUT_TERMINAL: Final = 20.0
 LOG_LINES_SHOWN: Final = 25
 POLL_START_S: Final = 0.1
-NOT_READABLE_YET: Final = "55000"
+NOT_READABLE_YET: Final = frozenset({"55000", "57014"})
+READ_S_MAX: Final = 10
 
 CREATE: Final = (
     "CREATE SOURCE IF NOT EXISTS auction FROM LOAD GENERATOR AUCTION (TICK INTERVAL '100ms')",
@@ -110,6 +111,8 @@ def run_demo(
                 for statement in CREATE:
                     click.echo(f"> {statement};")
                     client.rows(statement)
+                # A read waits for its tables, and a cluster may never come.
+                client.rows(f"SET statement_timeout = '{READ_S_MAX} s'")
                 _watch(client, limit_s, terminal, clock)
         except KeyboardInterrupt:
             click.echo("stopping ...")
@@ -209,7 +212,12 @@ def _with_log(message: str, log_path: Path) -> UserError:
 
 
 def _watch(client: Client, limit_s: float | None, terminal: bool, clock: Clock) -> None:
-    """Show the tables once a second until the time is over."""
+    """Show the tables once a second until the time is over.
+
+    It begins with the first rows of this server: what an earlier one has left can be read
+    before Spark is there, and stands still until then.
+    """
+    began_ms = clock.now_ms()
     patience = clock.monotonic_s() + DEMO_FIRST_ROWS_S_MAX
     end: float | None = None
     console = Console()
@@ -217,16 +225,14 @@ def _watch(client: Client, limit_s: float | None, terminal: bool, clock: Clock) 
         while end is None or clock.monotonic_s() < end:
             frame = read(client)
             now = clock.monotonic_s()
-            if frame is None:
-                if end is None and now > patience:
-                    raise TransientError(f"no rows came within {DEMO_FIRST_ROWS_S_MAX:.0f} s")
-            else:
-                if end is None:
-                    end = now + (limit_s if limit_s is not None else float("inf"))
-                if isinstance(screen, Live):
-                    screen.update(drawing(frame), refresh=True)
-                else:
-                    click.echo(line(frame))
+            if end is None and frame is not None and frame.ts_ms >= began_ms:
+                end = now + (limit_s if limit_s is not None else float("inf"))
+            if end is None and now > patience:
+                raise TransientError(f"no rows came within {DEMO_FIRST_ROWS_S_MAX:.0f} s")
+            if isinstance(screen, Live) and frame is not None:
+                screen.update(drawing(frame), refresh=True)
+            elif frame is not None:
+                click.echo(line(frame))
             clock.sleep(DEMO_POLL_S)
 
 
@@ -241,7 +247,7 @@ def read(client: Client) -> Frame | None:
         counts = client.rows(COUNTS)
         best = client.rows(BEST)
     except UserError as error:
-        if error.sqlstate == NOT_READABLE_YET:
+        if error.sqlstate in NOT_READABLE_YET:
             return None
         raise
     row_counts = {str(name): int(count or 0) for name, count, _ in counts}

@@ -25,6 +25,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
+from headwater.core.java import java_command
 from headwater.core.limits import DISK_FREE_BYTES_MIN, MEMORY_AVAILABLE_BYTES_MIN, OPEN_FILES_MIN
 from headwater.options import Address
 
@@ -204,9 +205,8 @@ def examine(data_dir: Path, addresses: Iterable[Address]) -> Facts:
 
 def find_java(environment: os._Environ[str] | dict[str, str]) -> JavaFacts | None:
     """JAVA_HOME's java if it is set, as Spark does it; else the first in PATH."""
-    home = environment.get("JAVA_HOME")
-    path = str(Path(home) / "bin" / "java") if home else shutil.which("java", path=environment.get("PATH"))
-    if path is None or not os.access(path, os.X_OK):
+    path = java_command(environment)
+    if path is None:
         return None
     try:
         answer = subprocess.run(

@@ -9,6 +9,7 @@ cluster/server.py) take them.  Nothing in here reads the environment or a file.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -20,6 +21,9 @@ LogFormat = Literal["auto", "console", "keyvalue", "json"]
 
 PORT_MAX = 65_535
 UNIX_PREFIX = "unix:"
+# Spark separates its folders by commas and Python's by colons; Spark and DuckDB read the others
+# as patterns; Delta decodes what looks like a percent-encoded character.
+_NOT_IN_A_PATH = re.compile(r"[,:*?\[{\\\x00-\x1f\x7f\ud800-\udfff]|%[0-9a-fA-F]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,23 @@ class ClusterOptions:
     name: str = CLUSTER_NAME
     spark: SparkOptions = field(default_factory=SparkOptions)
     log: LogOptions = field(default_factory=LogOptions)
+
+
+def parse_data_dir(text: str) -> Path:
+    """The path, absolute and free of what the programs below us would read as something else."""
+    path = Path(text).absolute()
+    found = _NOT_IN_A_PATH.search(str(path.resolve()))
+    if found is not None:
+        raise UserError(
+            f'data directory "{_printable(str(path))}" cannot be used: "{_printable(found[0])}" in a path has'
+            " another meaning to Spark, DuckDB or Delta; rename the directory or choose another one",
+            "22023",
+        )
+    return path
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def parse_address(text: str) -> Address:

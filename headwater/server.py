@@ -9,6 +9,7 @@ import sys
 
 import structlog
 import uvloop
+from starlette.applications import Starlette
 
 from headwater import __version__
 from headwater.catalog.lock import DataDirectoryLock
@@ -18,10 +19,11 @@ from headwater.coordinator.engine import Engine
 from headwater.coordinator.timestamps import Oracle
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import TransientError, UserError
+from headwater.core.java import java_command
 from headwater.http.app import build_app, serve
 from headwater.observe.failpoints import arm_from
 from headwater.observe.log import configure
-from headwater.options import CLUSTER_NAME, ServerOptions, UnixAddress
+from headwater.options import CLUSTER_NAME, Address, ServerOptions, UnixAddress
 from headwater.persist.layout import cluster_socket, metadata_path
 from headwater.persist.ledger import Ledger
 from headwater.pgwire.server import PgWireServer
@@ -35,6 +37,13 @@ def run_server(options: ServerOptions) -> None:
     """Run the environment and its default cluster until SIGTERM or SIGINT."""
     configure(options.log)
     arm_from(os.environ)
+    if java_command(os.environ) is None:
+        raise UserError(
+            "java was not found in JAVA_HOME or PATH, and Spark needs it",
+            "58000",
+            hint="apt-get install -y openjdk-17-jre-headless, or set JAVA_HOME;"
+            " `headwater doctor` looks at everything else.",
+        )
     with DataDirectoryLock(options.data_dir):
         uvloop.run(_serve(options))
 
@@ -60,14 +69,14 @@ async def _serve(options: ServerOptions) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await sql.start()
-    await internal.start()
-    coordinator.start()
-    controller.start()
+    await _listen(sql, "SQL", "--sql-address")
+    await _listen(internal, "the operator's SQL", "--internal-sql-address")
     readiness = build_app(
         lambda: (controller.connected, "" if controller.connected else "the cluster is starting")
     )
-    web = asyncio.create_task(serve(readiness, options.http_address, stop))
+    web = await _start_web(readiness, options.http_address, stop)
+    coordinator.start()
+    controller.start()
     sys.stdout.write(
         f"headwater ready {__version__}: psql postgres://materialize@{options.sql_address.host}:{sql.port}"
         f"/materialize\n"
@@ -86,3 +95,30 @@ async def _serve(options: ServerOptions) -> None:
     await asyncio.wait([web], timeout=1.0)
     ledger.close()
     catalog.close()
+
+
+async def _listen(server: PgWireServer, what: str, option: str) -> None:
+    """Start to listen, or say which option would help."""
+    address = Address(server.host, server.port)
+    try:
+        await server.start()
+    except OSError as error:
+        # The loop's own text names the address again; the system's says only what is wrong.
+        cause = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
+        raise UserError(
+            f'could not listen for {what} on "{address}": {cause}',
+            "58000",
+            hint=f"Choose another with {option}, or see who has it: ss -ltnp 'sport = :{address.port}'",
+        ) from error
+
+
+async def _start_web(app: Starlette, address: Address, stop: asyncio.Event) -> asyncio.Task[None]:
+    """The task that serves HTTP, once it listens."""
+    listening = asyncio.Event()
+    web = asyncio.create_task(serve(app, address, stop, lambda _: listening.set()))
+    ready = asyncio.create_task(listening.wait())
+    await asyncio.wait([web, ready], return_when=asyncio.FIRST_COMPLETED)
+    ready.cancel()
+    if web.done():
+        web.result()  # raises what kept it from listening
+    return web

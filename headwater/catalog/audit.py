@@ -118,6 +118,8 @@ def _item_line(event_type: str, state: CatalogState, item: Item) -> Line:
         details["cluster_id"] = item.cluster_id
     if item.kind == "source":
         details["external_type"] = item.details.get("source_type")
+    if item.kind == "connection":
+        details["external_type"] = item.details.get("connection_type")
     if item.source_id is not None:
         details["source_id"] = item.source_id
     return (event_type, item.kind.replace(" ", "-"), details)

@@ -39,6 +39,17 @@ RELATION_KINDS: Final = frozenset({"table", "source", "view", "materialized view
 _PLAIN_IDENTIFIER: Final = re.compile(r"[a-z_][a-z0-9_$]*")
 _NAME_PART: Final = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\s".]+))\s*(\.|$)')
 _TYPE_MODIFIER: Final = re.compile(r"\s*\(\s*\d+\s*(?:,\s*\d+\s*)?\)")
+# No value has one of these types, but clients ask by them which functions there are.
+_PSEUDO_TYPES: Final = {
+    "any": 2276,
+    "anyarray": 2277,
+    "anyelement": 2283,
+    "cstring": 2275,
+    "event_trigger": 3838,
+    "internal": 2281,
+    "language_handler": 2280,
+    "trigger": 2279,
+}
 
 
 def quote_identifier(name: str) -> str:
@@ -141,7 +152,7 @@ class SessionNames:
                 array, name = True, name[1:]
         kind = kind_of_name(name)
         if kind is None:
-            return None
+            return None if array else _PSEUDO_TYPES.get(name)
         return (FACTS[kind].array_oid if array else FACTS[kind].oid) or None
 
     # Items, for DDL

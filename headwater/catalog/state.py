@@ -98,6 +98,11 @@ class Item:
         table     {"retain_history_ms": ...}; fed by a source also
                   {"source_id": "u1", "export": {...}}
         view      nothing; the query is `definition`
+        secret    {"version": 1}, one more with every ALTER; the value is not in the catalog
+        connection  {"connection_type": "postgres", "options": {"host": "db", "port": 5432,
+                     "database": "d", "user": "u", "ssl_mode": "disable",
+                     "password": {"secret": "u1"} or {"text": "..."},
+                     "ssl_certificate", "ssl_key", "ssl_certificate_authority": as the password}}
     """
 
     id: str

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
 from headwater.cluster.kernels_spark import register_used
-from headwater.core.change import DELETE, INSERT, OP, POSITION, SEQUENCE, ReadPlan
+from headwater.core.change import DELETE, INSERT, OP, PARTIAL, POSITION, SEQUENCE, ReadPlan
 from headwater.core.errors import UserError
 from headwater.core.limits import RESULT_BATCH_ROWS
 from headwater.core.protocol import CancelPeek, Peek, PeekDone, PeekFailed, PeekRows
@@ -95,10 +95,13 @@ def combine_sql(plan: ReadPlan, state: str, tail: str) -> str:
             f" ORDER BY {POSITION} DESC, {SEQUENCE} DESC) AS _nth FROM {tail}) WHERE _nth = 1"
         )
         same = " AND ".join(f"s.{key} <=> l.{key}" for key in keys)
-        return (
+        text = (
             f"WITH last AS ({last}) SELECT {listed} FROM {state} s LEFT ANTI JOIN last l ON {same}"
             f" UNION ALL SELECT {listed} FROM last WHERE {OP} = '{INSERT}'"
         )
+        if any(file.partials for file in plan.tail):
+            text += f" UNION ALL SELECT {listed} FROM ({_filled_sql(columns, keys, state, tail)})"
+        return text
     same = " AND ".join(f"s.{column} <=> l.{column}" for column in columns)
     grouped = ", ".join(f"s.{column}" for column in columns)
     return (
@@ -112,6 +115,26 @@ def combine_sql(plan: ReadPlan, state: str, tail: str) -> str:
         f" SELECT {listed} FROM {state} s LEFT ANTI JOIN lost l ON {same}"
         f" UNION ALL SELECT {listed} FROM (SELECT *, explode(sequence(1, _n)) FROM copies)"
     )
+
+
+def _filled_sql(columns: list[str], keys: list[str], state: str, tail: str) -> str:
+    """The rows of keys whose last change leaves columns as they were."""
+    same = " AND ".join(f"s.{key} <=> p.{key}" for key in keys)
+    partial = f"(SELECT * FROM last WHERE {OP} LIKE '{PARTIAL}%') p ON {same}"
+    said = [f"s.{column}" for column in columns]
+    versions = (
+        f"SELECT {', '.join(said)}, s.{OP}, s.{POSITION}, s.{SEQUENCE} FROM {tail} s LEFT SEMI JOIN {partial}"
+        f" WHERE s.{OP} <> '{DELETE}' UNION ALL SELECT {', '.join(said)}, '{INSERT}', -1, -1"
+        f" FROM {state} s LEFT SEMI JOIN {partial}"
+    )
+    values = [
+        column
+        if column in keys
+        else f"max_by(named_struct('v', {column}), named_struct('p', {POSITION}, 's', {SEQUENCE}))"
+        f" FILTER (WHERE NOT array_contains(split(substr({OP}, 2), ','), '{place}')).v AS {column}"
+        for place, column in enumerate(columns)
+    ]
+    return f"SELECT {', '.join(values)} FROM ({versions}) v GROUP BY {', '.join(keys)}"
 
 
 class Reader:
@@ -213,8 +236,11 @@ class Reader:
     def _send(self, peek: Peek, table: pa.Table) -> None:
         relation = Relation.from_json(peek.columns)
         schema = state_schema(relation)
-        columns = [column.cast(field.type) for column, field in zip(table.columns, schema, strict=True)]
-        result = pa.Table.from_arrays(columns, schema=schema)
+        if schema.names:
+            columns = [column.cast(field.type) for column, field in zip(table.columns, schema, strict=True)]
+            result = pa.Table.from_arrays(columns, schema=schema)
+        else:
+            result = table.select([])  # rows without columns: Spark had to be given one
         for batch in result.to_batches(max_chunksize=RESULT_BATCH_ROWS * 8):
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, schema) as writer:

@@ -28,11 +28,13 @@ from headwater.core import protocol
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import InvariantViolation, TransientError
 from headwater.core.limits import SHUTDOWN_S_MAX
+from headwater.core.sockets import socket_path
 from headwater.observe.failpoints import arm_from
 from headwater.observe.log import configure
 from headwater.options import Address, ClusterOptions, UnixAddress
 from headwater.persist.layout import cluster_lock, metadata_path
 from headwater.persist.ledger import Ledger
+from headwater.persist.secrets import SecretStore
 
 log = structlog.get_logger("cluster")
 
@@ -216,7 +218,8 @@ def listen(address: Address | UnixAddress) -> socket.socket:
     if isinstance(address, UnixAddress):
         address.path.unlink(missing_ok=True)
         sock = socket.socket(socket.AF_UNIX)
-        sock.bind(str(address.path))
+        with socket_path(address.path) as path:
+            sock.bind(path)
         address.path.chmod(0o600)
     else:
         sock = socket.create_server((address.host, address.port))
@@ -246,11 +249,13 @@ def run_cluster(options: ClusterOptions) -> None:
     cluster: Cluster
     world = World(
         options.data_dir,
+        scratch,
         ledger,
         Jobs(spark.sparkContext),
         SYSTEM_CLOCK,
         spark.sparkContext.defaultParallelism,
         lambda message, payload=b"": cluster.report(message, payload),
+        SecretStore(options.data_dir).get,
     )
     cluster = Cluster(world, Reader(spark, options.data_dir, world.report, driver_lost))
     cluster.start()

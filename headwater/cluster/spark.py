@@ -7,8 +7,11 @@ import sys
 from pathlib import Path
 
 import pyspark
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from headwater.core.errors import UserError
 from headwater.options import SparkOptions
 
 _DEFAULTS = {
@@ -40,6 +43,8 @@ def build_session(options: SparkOptions, scratch: Path) -> SparkSession:
     os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("SPARK_WORKER_DIR", str(scratch / "executors"))
+    if os.environ.get("LC_ALL") in ("C", "POSIX"):
+        os.environ["LC_ALL"] = "C.UTF-8"  # or Java finds no path that has letters beyond ASCII
     scratch.mkdir(parents=True, exist_ok=True)
     builder = SparkSession.builder.master(options.master).appName("headwater")
     settings = {
@@ -51,6 +56,14 @@ def build_session(options: SparkOptions, scratch: Path) -> SparkSession:
     }
     for key, value in settings.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    try:
+        session = builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        cause = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UserError(
+            f'Spark could not be started with master "{options.master}": {cause}',
+            "58000",
+            hint="Run `headwater doctor`; if all is well there, look at --spark-master and --spark-conf.",
+        ) from error
     session.sparkContext.setLogLevel("FATAL")  # errors reach users and our own log in words
     return session

@@ -31,6 +31,7 @@ from headwater.core.names import SessionFacts
 from headwater.core.relation import Column
 from headwater.core.types import SqlType
 from headwater.sql.parse import parse_statements
+from headwater.sql.statement import shown_text
 from headwater.sql.statements.commit import Commit
 from headwater.sql.statements.rollback import Rollback
 from headwater.sql.statements.rollback_to import RollbackTo
@@ -98,7 +99,7 @@ class SqlSession:
     async def execute(self, prepared: Prepared, arguments: tuple[str | None, ...] = ()) -> Result:
         statement = prepared.parsed.statement
         self._check_usable(statement)
-        self.active_query = prepared.parsed.text
+        self.active_query = shown_text(statement, prepared.parsed.text)
         self.query_started_at_ms = self.world.clock.now_ms()
         self._cancelled = None
         if self._several and self.transaction is None:
@@ -239,6 +240,12 @@ class SqlSession:
     def system_facts(self) -> SystemFacts:
         """What system relations show to this session."""
         return system.facts(self.world, self)
+
+    def secret_value(self, id_: str) -> bytes:
+        """A secret's value as this session sees it: its own uncommitted DDL included."""
+        staged = self.transaction.staged if self.transaction is not None else None
+        value = None if staged is None else staged.secret_values.get(id_)
+        return self.world.secrets.get(id_) if value is None else value
 
     def ddl_scope(self) -> DdlScope:
         """For planning a DDL statement; inside a block, against the block's own copy."""

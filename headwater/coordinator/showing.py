@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from headwater.catalog.snapshot import SessionNames
+from headwater.catalog.snapshot import SessionNames, with_article
 from headwater.catalog.state import Item
 from headwater.coordinator.variables import find
 from headwater.core.errors import UserError
 from headwater.sql.cursor import Name, quote_identifier, quote_string
 from headwater.sql.parse import parse_show
+from headwater.sql.render import redact
 from headwater.sql.statements.show_columns import ShowColumns
 from headwater.sql.statements.show_create import ShowCreate
 from headwater.sql.statements.show_objects import ShowObjects
@@ -29,7 +30,7 @@ _OBJECTS = {
 _GLOBAL = {
     "databases": ("mz_show_databases", "name, comment"),
     "roles": ("mz_show_roles", "name, comment"),
-    "clusters": ("mz_show_clusters", "name, replicas, comment"),
+    "clusters": ("mz_show_clusters", "name, replicas, activity, comment"),
     "cluster replicas": ("mz_show_cluster_replicas", "cluster, replica, size, ready, comment"),
 }
 
@@ -127,6 +128,10 @@ def _subsources(names: SessionNames, statement: ShowObjects) -> str:
 
 
 def _columns(names: SessionNames, statement: ShowColumns) -> str:
+    without = names.find_item(statement.name.parts)
+    if without is not None and without.kind in ("secret", "connection"):
+        full = names.full_name(without)
+        raise UserError(f"{full} is {with_article(without.kind)} and so does not have columns")
     relation = names.find_relation(statement.name.parts)
     inner = (
         "SELECT name, nullable, type, comment, position FROM mz_internal.mz_show_columns"
@@ -146,13 +151,14 @@ def _create(names: SessionNames, statement: ShowCreate) -> str:
             f" SIZE = {quote_string(cluster.size)});"
         )
         return _pair(cluster.name, text)
-    found = names.find_relation(statement.name.parts)
-    if found.kind.startswith("system"):
+    found = names.find_item(statement.name.parts)
+    if found is None and names.find_relation(statement.name.parts).kind.startswith("system"):
         raise UserError(f"cannot show create for system object {statement.name}")
     item: Item = names.resolve_item(statement.name.parts)
     if item.kind != kind:
         raise UserError(f"{statement.name} is not a {kind}")
-    return _pair(names.full_name(item), item.create_sql)
+    text = redact(item.create_sql) if statement.redacted else item.create_sql
+    return _pair(names.full_name(item), text)
 
 
 def _pair(name: str, text: str) -> str:

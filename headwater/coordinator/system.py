@@ -12,6 +12,7 @@ from headwater.coordinator.functions import function_rows, operator_rows
 from headwater.core.protocol import Status
 from headwater.core.time import TIMESTAMP_END
 from headwater.core.types import FACTS
+from headwater.sql.statement import shown_text
 
 if TYPE_CHECKING:
     from headwater.coordinator.coordinator import Coordinator
@@ -200,7 +201,7 @@ def _prepared(session: SqlSession) -> Sequence[f.PreparedRow]:
     return [
         f.PreparedRow(
             name,
-            prepared.parsed.text,
+            shown_text(prepared.parsed.statement, prepared.parsed.text),
             getattr(prepared.plan, "made_at_ms", session.connected_at_ms),
             tuple(FACTS[type_.kind].oid for type_ in prepared.parameters),
             prepared.parsed.offset > 0,  # inside of a PREPARE

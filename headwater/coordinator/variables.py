@@ -6,6 +6,7 @@ at startup and whenever they change.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -15,6 +16,7 @@ from headwater.core.interval import parse_interval
 
 MZ_VERSION: Final = "v26.30.0 (headwater)"
 SERVER_VERSION: Final = "15.0"
+_DURATION_MS_MAX: Final = 2**31 - 1  # as PostgreSQL has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +52,33 @@ def _one_of(*words: str) -> Callable[[str], str]:
 
 
 def _integer(text: str) -> str:
-    if not text.lstrip("+-").isdecimal():
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", text.strip()) is None:
         raise ValueError("an integer")
     return str(int(text))
 
 
 def _duration(text: str) -> str:
     """Milliseconds when a bare number, otherwise an interval; kept as milliseconds with a unit."""
-    if text.isdecimal():
-        return f"{int(text)} ms" if int(text) % 1000 else f"{int(text) // 1000} s"
+    wanted = "milliseconds or a duration such as '30s', from 0 to 24 days"
     try:
-        micros = parse_interval(text).total_microseconds()
-    except UserError as error:
-        raise ValueError("a duration") from error
-    return f"{micros // 1000} ms" if micros % 1_000_000 else f"{micros // 1_000_000} s"
+        millis = int(_integer(text))
+    except ValueError:
+        try:
+            millis = parse_interval(text).total_microseconds() // 1000
+        except UserError as error:
+            raise ValueError(wanted) from error
+    if not 0 <= millis <= _DURATION_MS_MAX:
+        raise ValueError(wanted)
+    return f"{millis} ms" if millis % 1000 else f"{millis // 1000} s"
+
+
+def _size(text: str) -> str:
+    """Bytes, with or without a unit, as they were written."""
+    match = re.fullmatch(r"([0-9]{1,15}) *(B|kB|MB|GB|TB)?", text.strip(), re.IGNORECASE)
+    if match is None:
+        raise ValueError("a number of bytes, or one with a unit: B, kB, MB, GB or TB")
+    unit = {"b": "B", "kb": "kB", "mb": "MB", "gb": "GB", "tb": "TB"}[(match[2] or "B").lower()]
+    return f"{int(match[1])}{unit}"
 
 
 def duration_s(text: str) -> float:
@@ -100,10 +115,15 @@ def _encoding(text: str) -> str:
     return "UTF8"
 
 
+_SEVERITIES: Final = (
+    *("debug5", "debug4", "debug3", "debug2", "debug1", "debug"),
+    *("log", "info", "notice", "warning", "error"),
+)
+
 _VARIABLES: Final = (
     Variable("application_name", "", "Name of the client's program", reported="application_name"),
     Variable("client_encoding", "UTF8", "Encoding of texts", _encoding, reported="client_encoding"),
-    Variable("client_min_messages", "notice", "Least severe message that is sent"),
+    Variable("client_min_messages", "notice", "Accepted, all messages are sent", _one_of(*_SEVERITIES)),
     Variable("cluster", "quickstart", "Cluster of new objects and reads", reported="cluster"),
     Variable("cluster_replica", "", "Replica that reads go to", reported="cluster_replica"),
     Variable("database", "materialize", "Current database", reported="database"),
@@ -159,7 +179,26 @@ _VARIABLES: Final = (
     Variable("emit_timestamp_notice", "off", "A notice with each read's timestamp", _boolean, "bool"),
     Variable("emit_plan_insights_notice", "off", "Accepted, nothing is emitted", _boolean, "bool"),
     Variable("emit_introspection_query_notice", "off", "Accepted, nothing is emitted", _boolean, "bool"),
-    Variable("max_query_result_size", "1GB", "Largest result"),
+    Variable("emit_trace_id_notice", "off", "Accepted, nothing is emitted", _boolean, "bool"),
+    Variable("max_query_result_size", "1GB", "Accepted, results are sent as they come", _size),
+    # Load generators tell at each tick how far they are, and a strict read waits for a later tick.
+    Variable(
+        "real_time_recency",
+        "off",
+        "Strict reads show what the upstream had when they began, in any case",
+        _boolean,
+        "bool",
+    ),
+    Variable("real_time_recency_timeout", "10 s", "Accepted, statement_timeout bounds every wait", _duration),
+    Variable(
+        "default_cluster_replication_factor",
+        "1",
+        "Replicas of a new cluster",
+        _integer,
+        "integer",
+        "default_cluster_replication_factor",
+        changeable=False,
+    ),
     Variable("standby_mode", "off", "Accepted for clients that ask", _boolean, "bool", None, False),
     Variable("in_hot_standby", "off", "Never", _boolean, "bool", "in_hot_standby", False),
     Variable(

@@ -14,6 +14,8 @@ TICK_ROWS_MAX = 1_000_000
 TICK_TASKS_MAX = 8
 RETRY_DELAY_S_MIN = 0.25
 RETRY_DELAY_S_MAX = 10.0
+REFERENCE_CHECK_S = 15.0
+"""How often a source looks whether the references of its tables are still what they were."""
 
 # Fold: bring a table's state up to date when its tail has become long.  Cost of a fold is
 # proportional to state + tail, cost of a read grows with the tail's files.
@@ -36,6 +38,8 @@ FOLD_RETRY_DELAY_S_MAX = 60.0
 """A table that could not be folded is tried again after a while, at most this long."""
 
 # Backfill
+COVER_CHECK_S = 0.05
+"""How often a finished snapshot looks whether its source has covered the snapshot's point."""
 SNAPSHOT_CHUNK_ROWS = 250_000
 
 # Retention
@@ -45,6 +49,8 @@ ORPHAN_FILE_AGE_S_MIN = 3_600
 SWEEP_INTERVAL_S = 60.0
 COMPACTION_CHECK_S = 0.5
 STATUS_HISTORY_ENTRIES_MAX = 20
+STATUS_HISTORY_DROPPED_MAX = 1_000
+"""Objects that are gone whose history of statuses is still shown."""
 
 # Reads
 SMALL_READ_BYTES_MAX = 256 * 1024 * 1024
@@ -93,6 +99,8 @@ CLUSTER_CONNECT_RETRY_S = 0.2
 CLUSTER_RESTART_DELAY_S_MAX = 10.0
 SHUTDOWN_S_MAX = 8.0
 CLUSTER_REPLICAS_MAX = 16
+SOCKET_PATH_BYTES_MAX = 107
+"""What the operating system takes as the path of a Unix socket."""
 METADATA_CHECK_BYTES_MAX = 64 * 1024 * 1024
 """The metadata database is checked page by page when it is opened, up to this size."""
 METADATA_BUSY_MS_MAX = 30_000
@@ -112,6 +120,17 @@ DEMO_START_S_MAX = 180.0
 DEMO_FIRST_ROWS_S_MAX = 120.0
 DEMO_POLL_S = 1.0
 
+# Secrets, and connections to upstreams
+SECRET_BYTES_MAX = 512 * 1024
+UPSTREAM_CONNECT_S_MAX = 10
+UPSTREAM_KEEPALIVE_S = 10
+UPSTREAM_KEEPALIVE_COUNT = 3
+"""An upstream that is silent for so many keepalives is given up."""
+UPSTREAM_VALIDATE_S_MAX = 30.0
+"""Questions about settings and shapes that an upstream should answer soon."""
+UPSTREAM_QUESTIONS_CONCURRENT_MAX = 8
+"""Statements that ask their upstreams at the same time; others wait for one of them."""
+
 # Load generators
 GENERATOR_PART_ROWS_MIN = 100_000
 """A tick is split over several tasks only when each gets about this many rows."""
@@ -126,3 +145,17 @@ GENERATOR_CHUNK_BYTES_MAX = 256 * 1024 * 1024
 GENERATOR_VALUE_BYTES_MAX = 16 * 1024 * 1024
 GENERATOR_KEYS_MAX = 2_000_000_000
 GENERATOR_SCALE_FACTOR_MAX = 1_000
+
+# PostgreSQL
+REPLICATION_SEGMENT_BYTES = 8 * 2**20
+"""A stretch of a replication stream longer than this goes to a file, and is one task's work."""
+REPLICATION_TICK_BYTES_MAX = 64 * 2**20
+"""A tick takes about so much of a stream that is behind, and at least one transaction."""
+REPLICATION_WAITING_BYTES_MAX = 512 * 2**20
+"""With more than this waiting for ticks, nothing more is taken from the server."""
+REPLICATION_STATUS_S = 1.0
+"""How often a server is told what is durable here, at least."""
+SLOT_RELEASE_S_MAX = 10.0
+"""How long the end of a walsender is waited for that holds our slot."""
+SNAPSHOT_LOCK_S_MAX = 10
+"""How long a snapshot waits for a lock on its tables, before it lets go and tries again."""

@@ -118,7 +118,10 @@ FACTS: Final[dict[str, TypeFacts]] = {
     "oid": TypeFacts("oid", "oid", 26, 1028, 4, "N", "int64"),
     "regclass": TypeFacts("regclass", "regclass", 2205, 2210, 4, "N", "int64"),
     "regtype": TypeFacts("regtype", "regtype", 2206, 2211, 4, "N", "int64"),
-    "regproc": TypeFacts("regproc", "regproc", 24, 1008, 4, "N", "int64"),
+    # Of functions and operators only the name is looked up, so the other spellings mean the same.
+    "regproc": TypeFacts(
+        "regproc", "regproc", 24, 1008, 4, "N", "int64", ("regprocedure", "regoper", "regoperator")
+    ),
     "regnamespace": TypeFacts("regnamespace", "regnamespace", 4089, 4090, 4, "N", "int64"),
     "mz_timestamp": TypeFacts("mz_timestamp", "mz_timestamp", 16552, 16553, 8, "U", "int64"),
     "mz_aclitem": TypeFacts("mz_aclitem", "mz_aclitem", 16566, 16567, -1, "U", "string"),

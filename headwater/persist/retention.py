@@ -3,8 +3,8 @@
 `since` of a collection is raised only when no read, transaction or subscription
 needs the time before it (the environment says so), so files that fall out of the
 ledger can be removed at once.  A crash in between leaves files that the ledger
-does not name; the sweeper finds those by listing and removes them once they are
-older than any task that might still be writing them.
+does not name; the sweeper finds those by listing and removes them: at once when their
+table is gone, otherwise once they are older than any task that might still be writing them.
 """
 
 from __future__ import annotations
@@ -43,24 +43,24 @@ def drop_collection(ledger: Ledger, data_dir: Path, collection_id: str) -> None:
 def sweep(ledger: Ledger, data_dir: Path, now_ms: int, age_s: float = ORPHAN_FILE_AGE_S_MIN) -> list[str]:
     """Remove Parquet files that the ledger does not name and that are old enough; returns them.
 
-    Listed first, then compared: the ledger knows a table before the table has a folder.  A
-    folder of no table is what a crash in the middle of a drop leaves; it goes as a whole.
+    Listed first, then compared: the ledger knows a table before the table has a folder, and
+    no id is given twice.  So a folder of no table, which a crash in the middle of a drop or
+    a task that outlived its driver leaves, is nobody's however young it is, and goes as a whole.
     """
     removed: list[str] = []
     root = data_dir / "tables"
     for folder in list(root.iterdir()) if root.exists() else ():
         files = [*folder.glob("log/*.parquet"), *folder.glob("state/*.parquet")]
-        everything = [folder, *folder.rglob("*")]
+        paths = {f"{table_root(folder.name)}/{file.parent.name}/{file.name}": file for file in files}
         named = ledger.named_paths(folder.name)
-        for file in files:
-            path = f"{table_root(folder.name)}/{file.parent.name}/{file.name}"
-            if path in named or not _older(file, now_ms, age_s):
-                continue
-            file.unlink(missing_ok=True)
-            removed.append(path)
-        young = any(not _older(file, now_ms, age_s) for file in everything if file.exists())
-        if not young and ledger.collection(folder.name) is None:
+        if ledger.collection(folder.name) is None:
             shutil.rmtree(folder, ignore_errors=True)
+            removed += paths
+            continue
+        for path, file in paths.items():
+            if path not in named and _older(file, now_ms, age_s):
+                file.unlink(missing_ok=True)
+                removed.append(path)
     return removed
 
 

@@ -12,8 +12,6 @@ _ITEMS: Final = (
     "MATERIALIZED VIEW",
     "INDEX",
     "SINK",
-    "SECRET",
-    "CONNECTION",
     "TYPE",
     "ROLE",
     "NETWORK POLICY",
@@ -46,8 +44,9 @@ REFUSED: Final[dict[str, str]] = {
     "ALTER TABLE [IF EXISTS] <name> ALTER": "ALTER TABLE ... ALTER COLUMN not yet supported",
     **{
         f"ALTER {kind} [IF EXISTS] <name> OWNER": f"ALTER {kind} ... OWNER TO not yet supported"
-        for kind in ("SOURCE", "TABLE", "VIEW", "SCHEMA", "CLUSTER", "DATABASE")
+        for kind in ("SOURCE", "TABLE", "VIEW", "SECRET", "CONNECTION", "SCHEMA", "CLUSTER", "DATABASE")
     },
+    "ALTER CONNECTION [IF EXISTS] <name> ROTATE": "ALTER CONNECTION ... ROTATE KEYS not yet supported",
     "ALTER VIEW [IF EXISTS] <name> SET": "ALTER VIEW ... SET not yet supported",
     **{f"COMMENT ON {item}": f"COMMENT ON {item} not yet supported" for item in (*_ITEMS, "FUNCTION")},
     "COMMENT ON CLUSTER REPLICA": "COMMENT ON CLUSTER REPLICA not yet supported",
@@ -55,7 +54,6 @@ REFUSED: Final[dict[str, str]] = {
     "SET SESSION AUTHORIZATION": "SET SESSION AUTHORIZATION not yet supported",
     "SET CONSTRAINTS": "SET CONSTRAINTS not yet supported",
     "VERIFY TABLE": "VERIFY TABLE not yet supported",
-    "VALIDATE CONNECTION": "VALIDATE CONNECTION not yet supported",
     "REASSIGN OWNED": "REASSIGN OWNED not yet supported",
     **{
         word: f"{word} not yet supported"

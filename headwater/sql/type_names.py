@@ -35,9 +35,11 @@ Modifier = tuple[int, int]
 
 _WITHOUT_NAME: Final = frozenset({"array", "list", "map", "record", "void"})
 _OWN_KINDS: Final = frozenset({"uint2", "uint4", "uint8", "mz_timestamp", "mz_aclitem"})
-_BY_PG_NAME: Final = {facts.pg_name: kind for kind, facts in FACTS.items() if kind not in _WITHOUT_NAME} | {
-    kind: kind for kind in _OWN_KINDS
-}
+_BY_PG_NAME: Final = (
+    {facts.pg_name: kind for kind, facts in FACTS.items() if kind not in _WITHOUT_NAME}
+    | {kind: kind for kind in _OWN_KINDS}
+    | dict.fromkeys(FACTS["regproc"].aliases, "regproc")
+)
 
 NUMERIC_PRECISION_MAX: Final = NUMERIC_DIGITS_MAX + 1
 LENGTH_MAX: Final = 10_485_760

@@ -23,6 +23,7 @@ from headwater.core import protocol
 from headwater.core.clock import Clock
 from headwater.core.errors import HeadwaterError, InvariantViolation, UserError
 from headwater.core.limits import CLUSTER_CONNECT_RETRY_S
+from headwater.core.sockets import socket_path
 from headwater.core.time import TIMESTAMP_END
 from headwater.observe import metrics
 from headwater.options import UnixAddress
@@ -90,8 +91,11 @@ class Controller:
 
     def run_ingestion(self, command: protocol.RunIngestion) -> None:
         """Want this source, with exactly these exports."""
-        if self._ingestions.get(command.source_id) != command:
+        before = self._ingestions.get(command.source_id)
+        if before != command:
             self._ingestions[command.source_id] = command
+            if before is not None and before.paused and not command.paused:
+                self._starting(command.source_id, None)
             self._send(command)
 
     def maintain_table(self, collection_id: str) -> None:
@@ -107,7 +111,7 @@ class Controller:
             self.hydrated.discard(id_)
             self.uppers.pop(id_, None)
             self.superseded.pop(id_, None)
-            self.health.forget(id_)
+            self.health.forget(id_, self._clock.now_ms())
         self._drops.update(ids)
         if ids:
             self._send(protocol.DropCollections(sorted(ids)))
@@ -181,18 +185,19 @@ class Controller:
             finally:
                 self.connected = False
                 self._writer = None
-            for id_ in self._ingestions:
-                self.health.hear_status(
-                    protocol.Status(
-                        id_, "starting", None, "The cluster is being restarted.", self._clock.now_ms()
-                    )
-                )
+            for id_, command in self._ingestions.items():
+                if not command.paused:
+                    self._starting(id_, "The cluster is being restarted.")
             await asyncio.sleep(CLUSTER_CONNECT_RETRY_S)
+
+    def _starting(self, source_id: str, hint: str | None) -> None:
+        self.health.hear_status(protocol.Status(source_id, "starting", None, hint, self._clock.now_ms()))
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         while True:
             try:
-                return await asyncio.open_unix_connection(str(self._address.path))
+                with socket_path(self._address.path) as path:
+                    return await asyncio.open_unix_connection(path)
             except OSError:
                 await self._supervisor.ensure()
                 await asyncio.sleep(CLUSTER_CONNECT_RETRY_S)
@@ -260,7 +265,7 @@ class Controller:
                 self.hydrated.update(id_ for id_ in hydrated if id_ not in self._drops)
                 await self.notify()
             case protocol.Status():
-                if message.id not in self._drops and self.health.hear_status(message):
+                if self._credible(message) and self.health.hear_status(message):
                     await self.notify()
             case protocol.Statistics():
                 if message.id not in self._drops:
@@ -283,6 +288,12 @@ class Controller:
                 self._peeks.pop(peek_id, None)
             case _:
                 raise InvariantViolation(f"a response that is not known: {message}")
+
+    def _credible(self, message: protocol.Status) -> bool:
+        """Not of something dropped; and a new process says `starting` before it looks whether to pause."""
+        wanted = self._ingestions.get(message.id)
+        early = message.status == "starting" and wanted is not None and wanted.paused
+        return message.id not in self._drops and not early
 
     def _hear_statistics(self, message: protocol.Statistics) -> None:
         numbers = self.health.numbers.get(message.id)

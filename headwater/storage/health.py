@@ -1,5 +1,11 @@
 """Statuses and statistics of sources and tables, as reported by clusters.
 
+    paused --> starting --> running <--> stalled          dropped, from anywhere
+                   ^           |
+                   +-----------+  the cluster is another process now
+
+`created` is no event: it is what is shown of an object that nobody has reported on.
+
 Counters go on over restarts of a cluster: what the process before had counted is
 kept and the new one's counts are added to it.
 """
@@ -10,7 +16,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from headwater.core.limits import STATUS_HISTORY_ENTRIES_MAX
+from headwater.core.limits import STATUS_HISTORY_DROPPED_MAX, STATUS_HISTORY_ENTRIES_MAX
 from headwater.core.protocol import Statistics, Status
 
 COUNTERS: Final = ("messages_received", "bytes_received", "updates_staged", "updates_committed", "ticks")
@@ -22,6 +28,7 @@ GAUGES: Final = (
     "offset_committed",
     "tick_seconds",
 )
+_AFTER_STARTING: Final = frozenset({"running", "stalled", "failed"})
 
 
 @dataclass(slots=True)
@@ -42,15 +49,23 @@ class Health:
         self.statuses: dict[str, Status] = {}
         self.history: dict[str, deque[Status]] = {}
         self.numbers: dict[str, Numbers] = {}
+        self._dropped: deque[str] = deque()  # the oldest first; their histories are kept for a while
 
     def hear_status(self, status: Status) -> bool:
-        """Record a status; False when it was known."""
-        if self.statuses.get(status.id) == status:
+        """Record a status; False when it was known, whenever it was said again."""
+        known = self.statuses.get(status.id)
+        if known is not None and _same(known, status):
             return False
+        if known is not None and known.status == "paused" and status.status in _AFTER_STARTING:
+            # A short pause may end before anybody could be told that it ends.
+            self._record(Status(status.id, "starting", None, None, status.at_ms))
         self.statuses[status.id] = status
+        self._record(status)
+        return True
+
+    def _record(self, status: Status) -> None:
         entries = self.history.setdefault(status.id, deque(maxlen=STATUS_HISTORY_ENTRIES_MAX))
         entries.append(status)
-        return True
 
     def hear_statistics(self, message: Statistics) -> None:
         self.numbers.setdefault(message.id, Numbers()).current = message.values
@@ -65,10 +80,15 @@ class Health:
                 name: value for name, value in numbers.current.items() if name == "snapshot_committed"
             }
 
-    def forget(self, id_: str) -> None:
-        """A dropped object has no statistics; its history stays."""
+    def forget(self, id_: str, at_ms: int) -> None:
+        """A dropped object has no statistics; its history says so and stays, until many more were dropped."""
         self.numbers.pop(id_, None)
-        self.statuses.pop(id_, None)
+        if self.statuses.pop(id_, None) is None:
+            return
+        self._record(Status(id_, "dropped", None, None, at_ms))
+        self._dropped.append(id_)
+        if len(self._dropped) > STATUS_HISTORY_DROPPED_MAX:
+            self.history.pop(self._dropped.popleft(), None)
 
     def to_json(self) -> dict[str, Any]:
         """To be kept over restarts of the environment."""
@@ -78,3 +98,7 @@ class Health:
         """What `to_json` returned in an earlier life; the cluster of then may still run."""
         for id_, (settled, current) in value.items():
             self.numbers[id_] = Numbers(dict(settled), dict(current))
+
+
+def _same(one: Status, other: Status) -> bool:
+    return (one.status, one.error) == (other.status, other.error)

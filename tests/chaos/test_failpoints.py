@@ -81,6 +81,12 @@ class World:
             assert offsets[source] > offset, f"{source} does not go on from {offset}"
         return offsets
 
+    def tidy(self) -> bool:
+        """Whether every folder is of a table that exists: a drop that was cut off is finished."""
+        tables = {row[0] for row in self.server.query("SELECT id FROM mz_tables WHERE id LIKE 'u%'")}
+        folders = {folder.name for folder in self.server.data_dir.glob("tables/*")}
+        return folders <= tables
+
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
@@ -187,6 +193,7 @@ def test_a_death_at_any_failpoint_leaves_everything_right(world: World, name: st
     eventually(lambda: not armed.exists(), within_s=DIE_S_MAX)
     eventually(lambda: settle_doubt(world, name, before), within_s=RECOVER_S_MAX)
     eventually(lambda: world.check(offsets), within_s=RECOVER_S_MAX)
+    eventually(world.tidy, within_s=RECOVER_S_MAX)
 
 
 # An error at a failpoint, as a full disk or a lost executor would raise it: no process ends.

@@ -49,6 +49,9 @@ t
 ? SELECT count(*) FROM mz_internal.mz_source_status_history h JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = h.source_id WHERE n.schema_name = '$schema' AND n.name = 's' AND h.status = 'paused';
 1
 
+? SELECT count(*) FROM mz_internal.mz_source_status_history h JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = h.source_id WHERE n.schema_name = '$schema' AND n.name = 's' AND h.status = 'starting';
+2
+
 > RESET transaction_isolation;
 
 = ALTER CLUSTER $schema_pool RENAME TO $schema_other;
@@ -71,6 +74,9 @@ CREATE SOURCE materialize.$schema.s\nIN CLUSTER $schema_other\nFROM LOAD GENERAT
 > CREATE SOURCE waiting IN CLUSTER $schema_empty FROM LOAD GENERATOR COUNTER;
 
 ? SELECT s.status FROM mz_internal.mz_source_statuses s JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = s.id WHERE n.schema_name = '$schema' AND n.name = 'waiting';
+paused
+
+> SELECT h.status FROM mz_internal.mz_source_status_history h JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = h.source_id WHERE n.schema_name = '$schema' AND n.name = 'waiting';
 paused
 
 > SET cluster = $schema_empty;

@@ -78,6 +78,9 @@ Engine: spark...
 > SELECT sum(a)::text || '!' FROM t;
 3!
 
+= SELECT FROM t;
+SELECT 2
+
 ! SELECT 1 / (a - 1) FROM t;
 22012: division by zero
 
@@ -89,6 +92,13 @@ Engine: spark...
 > SELECT a, a * 2 FROM t;
 1 | 2
 2 | 4
+
+# Rows may have no columns; so many come all the same.
+= SELECT FROM t;
+SELECT 2
+
+= SELECT;
+SELECT 1
 
 ! SET read_engine = nonsense;
 22023: parameter "read_engine" cannot have value "nonsense"

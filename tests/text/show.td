@@ -41,7 +41,7 @@ public |
 materialize | 
 
 > SHOW CLUSTERS LIKE 'quickstart';
-quickstart | r1 (...) | 
+quickstart | r1 (...) | active | 
 
 > SHOW CLUSTER REPLICAS WHERE cluster = 'quickstart';
 quickstart | r1 | ... | t | 

@@ -1,7 +1,9 @@
-"""What the pages for users show can be typed.
+"""What the pages show can be typed, and what they point at is there.
 
-Goal: no page shows a statement that fails.
-Method: every block of SQL of the overview pages is run, in order, in a schema of the page's own.
+Goal: no page shows a statement that fails, or names a file, target or option that does not exist.
+Method: every block of SQL of the overview pages is run, in order, in a schema of the page's own.  Of all
+pages, every link is followed, every path of this repository is looked up, every target of make
+is sought in the Makefile and every option of ours in the command line.
 """
 
 from __future__ import annotations
@@ -9,14 +11,29 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import click
 import pytest
 
+from headwater.cli import main
 from headwater.sql.parse import parse_statements
 from tests.support.server import HeadwaterServer
 
-FOLDER = Path(__file__).parents[2] / "docs/user"
-PAGES = ("quickstart", "sources-and-tables", "reading", "subscribe", "operations")
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs/user"
+PAGES = ("quickstart", "sources-and-tables", "secrets-and-connections", "reading", "subscribe", "operations")
 _BLOCK = re.compile(r"^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
+_PATH = re.compile(r"`((?:headwater|tests|docs|scripts)/[\w./-]*)`")
+_MAKE = re.compile(r"(?:(?<=`)|^ {4}(?=make [a-z]+(?:  |$)))make ([a-z]+)", re.MULTILINE)
+_COMMAND = re.compile(r"(?:`|^ {4})(?:\.venv/bin/)?headwater +([a-z]+)((?: +[^\n`]*)?)", re.MULTILINE)
+_OPTION = re.compile(r"--[a-z][a-z-]+")
+_PATTERN_OF_NAMES = "docs/decisions/NNNN-title.md"
+
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+each_document = pytest.mark.parametrize(
+    "document", DOCUMENTS, ids=[str(path.relative_to(ROOT)) for path in DOCUMENTS]
+)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -32,3 +49,72 @@ def test_every_statement_of_the_page_runs(server: HeadwaterServer, page: str) ->
             for statement in parse_statements(block):
                 connection.execute(statement.text.encode())
     server.query(f"DROP SCHEMA {schema} CASCADE")
+
+
+def anchors(text: str) -> set[str]:
+    """The names by which headings can be pointed at."""
+    bare = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in _HEADING.findall(text))
+    return {heading.strip().replace(" ", "-") for heading in bare}
+
+
+@each_document
+def test_every_link_leads_somewhere(document: Path) -> None:
+    for link in _LINK.findall(document.read_text()):
+        if link.startswith(("http://", "https://")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = document.parent / path if path else document
+        assert target.exists(), f"{link} is not there"
+        if anchor:
+            assert anchor in anchors(target.read_text()), f"{link} has no such heading"
+
+
+@each_document
+def test_every_path_of_this_repository_exists(document: Path) -> None:
+    for path in set(_PATH.findall(document.read_text())) - {_PATTERN_OF_NAMES}:
+        assert (ROOT / path).exists(), path
+
+
+@each_document
+def test_every_target_of_make_exists(document: Path) -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(_MAKE.findall(document.read_text())) <= targets
+
+
+@each_document
+def test_every_command_and_option_of_ours_exists(document: Path) -> None:
+    for name, words in _COMMAND.findall(document.read_text()):
+        if name == "ready":  # the line that a server prints
+            continue
+        assert name in main.commands, f"headwater {name}"
+        known = {
+            option
+            for parameter in main.commands[name].params
+            if isinstance(parameter, click.Option)
+            for option in parameter.opts
+        }
+        assert set(_OPTION.findall(words)) <= known | {"--help"}, f"headwater {name}{words}"
+
+
+def test_the_readme_leads_to_every_kind_of_page() -> None:
+    links = _LINK.findall((ROOT / "README.md").read_text())
+    for page in (
+        "docs/architecture.md",
+        "docs/style.md",
+        "docs/benchmarks.md",
+        "docs/decisions",
+        "docs/user/",
+    ):
+        assert any(link.startswith(page) for link in links), page
+
+
+def test_every_page_for_users_can_be_reached_from_the_index() -> None:
+    reached, waiting = set(), [FOLDER / "index.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in reached or page.suffix != ".md":
+            continue
+        reached.add(page)
+        links = (link.partition("#")[0] for link in _LINK.findall(page.read_text()))
+        waiting += [(page.parent / link).resolve() for link in links if link and not link.startswith("http")]
+    assert set(FOLDER.rglob("*.md")) - reached == set()

@@ -50,7 +50,7 @@ ANSWERS: list[tuple[str, bytes]] = [
     ("FROM nope", ERROR),
     ("notice", fields(b"N", S="NOTICE", M="it exists already", H="Drop it.") + done("CREATE SOURCE")),
     ("COPY", message(b"H", b"\0\0\0") + message(b"d", b"1\ta\n") + message(b"c", b"") + done("COPY 1")),
-    ("UNION ALL", rows(("name", "row_count", "ts"), *((t, "3", "1794729612034") for t in ("users", "bids")))),
+    ("UNION ALL", rows(("name", "row_count", "ts"), *((t, "3", "4102473612034") for t in ("users", "bids")))),
     ("a.item", rows(("id", "item", "bid_count", "best"), ("7", "City Bar Crawl", "4", "99"))),
     ("^SUBSCRIBE", rows(("ts", "diff"), ("1", "1"), ("2", "-1"))),
     ("SELECT", rows(("n", "t"), ("1", "ä\tb"), (None, ""))),

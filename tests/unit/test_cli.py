@@ -6,6 +6,7 @@ something that keeps what it was given; a child for the time of --help.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -103,6 +104,54 @@ def test_wrong_words_are_refused_with_status_2(started: list[Any], words: str) -
     assert code == 2
     assert "Error: " in output
     assert started == []
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a,b", ","),
+        ("a:b", ":"),
+        ("st*ar", "*"),
+        ("who?", "?"),
+        ("[x]", "["),
+        ("{x}", "{"),
+        ("back\\slash", "\\"),
+        ("per%20cent", "%20"),
+        ("new\nline", r"\n"),
+        ("tab\tx", r"\t"),
+        (os.fsdecode(b"latin\xe4"), r"\udce4"),
+    ],
+)
+@pytest.mark.parametrize("command", ["server", "demo", "doctor", "cluster --listen unix:x"])
+def test_a_data_directory_that_spark_or_delta_would_misread_is_refused(
+    started: list[Any], tmp_path: Path, command: str, name: str, shown: str
+) -> None:
+    code, output = run(*command.split(), "--data-dir", str(tmp_path / name / "data"))
+    assert code == 2
+    refusal = output.splitlines()[-1]
+    assert f'data directory "{tmp_path}/' in refusal
+    assert f'"{shown}" in a path has another meaning' in refusal
+    assert "choose another one" in refusal
+    assert not (tmp_path / name).exists()
+    assert started == []
+
+
+def test_a_link_to_a_directory_that_would_be_misread_is_refused_too(
+    started: list[Any], tmp_path: Path
+) -> None:
+    (tmp_path / "a,b").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "a,b")
+    assert run("server", "--data-dir", str(tmp_path / "link"))[0] == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["sp ace", "it's", 'dou"ble', "ha#sh", "100%", "a=b", "$x&;", "ünï", "-x", "]}"]
+)
+def test_other_names_of_data_directories_are_taken_as_they_are(
+    started: list[Any], tmp_path: Path, name: str
+) -> None:
+    assert run("server", "--data-dir", str(tmp_path / name)) == (0, "")
+    assert started == [ServerOptions(tmp_path / name)]
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,12 @@ import pytest
 
 from headwater import demo
 from headwater.client import Client
-from headwater.core.errors import UserError
+from headwater.core.errors import TransientError, UserError
 from headwater.options import Address
 from tests.unit import canned_server
 
 CANNED = (sys.executable, canned_server.__file__)
-FRAME = demo.Frame(1794729612034, {"users": 3, "bids": 3}, (("7", "City Bar Crawl", "4", "99"),))
+FRAME = demo.Frame(4102473612034, {"users": 3, "bids": 3}, (("7", "City Bar Crawl", "4", "99"),))
 
 
 def test_it_creates_every_table_shows_rows_and_stops_the_server(
@@ -80,11 +80,52 @@ def test_a_table_that_cannot_be_read_yet_is_waited_for(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Client, "rows", refuse)
     client = object.__new__(Client)
-    sqlstate = demo.NOT_READABLE_YET
-    assert demo.read(client) is None
+    for waiting in ("55000", "57014"):
+        sqlstate = waiting
+        assert demo.read(client) is None
     sqlstate = "42P01"
     with pytest.raises(UserError):
         demo.read(client)
+
+
+class QuickClock:
+    """Sleeping is only counting."""
+
+    def __init__(self, now_ms: int) -> None:
+        self.passed_s = 0.0
+        self._now_ms = now_ms
+
+    def now_ms(self) -> int:
+        return self._now_ms
+
+    def monotonic_s(self) -> float:
+        return self.passed_s
+
+    def sleep(self, seconds: float) -> None:
+        self.passed_s += seconds
+
+
+def watch(monkeypatch: pytest.MonkeyPatch, frames: list[demo.Frame | None], clock: QuickClock) -> None:
+    monkeypatch.setattr(demo, "read", lambda _: frames.pop(0) if len(frames) > 1 else frames[0])
+    demo._watch(object.__new__(Client), 20.0, False, clock)
+
+
+def test_the_time_begins_with_the_first_rows_that_are_newer_than_the_demo(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = QuickClock(now_ms=FRAME.ts_ms)
+    left_behind = demo.Frame(FRAME.ts_ms - 1, FRAME.row_counts, ())
+    watch(monkeypatch, [None, left_behind, left_behind, FRAME], clock)
+    assert clock.passed_s == 23.0
+    assert capsys.readouterr().out.count("bids=3") == 22
+
+
+@pytest.mark.parametrize("frame", [None, FRAME])
+def test_a_demo_whose_tables_never_grow_ends_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, frame: demo.Frame | None
+) -> None:
+    with pytest.raises(TransientError, match="no rows came within 120 s"):
+        watch(monkeypatch, [frame], QuickClock(now_ms=FRAME.ts_ms + 1))
 
 
 def test_a_frame_is_drawn_with_counts_and_the_best_auctions() -> None:

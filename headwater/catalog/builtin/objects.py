@@ -156,6 +156,11 @@ def objects_of_type(objects: Iterable[Listed], *types: str) -> Sequence[Listed]:
     return [listed for listed in objects if listed.type in types]
 
 
+def connection_type(listed: Listed) -> str:
+    """Which kind of upstream a connection is to: `postgres`."""
+    return "" if listed.item is None else str(listed.item.details["connection_type"])
+
+
 def session_schemas(facts: SystemFacts) -> Sequence[Schema]:
     """The schemas of the session's database."""
     database = facts.state.database_named(facts.database)

@@ -38,10 +38,10 @@ _TIMESTAMP = numeric(0)
 def _plan(session: SqlSession, statement: Subscribe, parameter_types: tuple[SqlType | None, ...]) -> Query:
     names = session.names()
     if isinstance(statement.target, Name):
-        named = names.find_relation(statement.target.parts)
-        if named.kind in ("secret", "connection"):
-            full = ".".join(part for part in (named.database, named.schema, named.name) if part)
-            raise UserError(f"'{full}' cannot be subscribed to because it is a {named.kind}")
+        item = names.find_item(statement.target.parts)
+        if item is not None and item.kind in ("secret", "connection"):
+            full = names.full_name(item)
+            raise UserError(f"'{full}' cannot be subscribed to because it is a {item.kind}")
         query = plan_query(f"SELECT * FROM {statement.target}", names, session.facts())
     else:
         text, offset = statement.target.text, statement.target.offset

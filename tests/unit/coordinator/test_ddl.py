@@ -16,7 +16,7 @@ from headwater.catalog.apply import apply
 from headwater.catalog.snapshot import SessionNames
 from headwater.catalog.state import CatalogState, Cluster, Database, Schema
 from headwater.coordinator.ddl import DdlScope, Outcome
-from headwater.coordinator.dispatch import DDL
+from headwater.coordinator.dispatch import DDL, QUESTIONS
 from headwater.core.errors import UserError
 from headwater.core.names import SessionFacts
 from headwater.sql.parse import parse_statement
@@ -33,9 +33,8 @@ class Catalog:
         )
         self._numbers = itertools.count(1)
 
-    def plan(self, text: str) -> Outcome:
-        statement = parse_statement(text)
-        scope = DdlScope(
+    def scope(self) -> DdlScope:
+        return DdlScope(
             self.state,
             SessionNames(self.state),
             SessionFacts(),
@@ -46,7 +45,16 @@ class Catalog:
             new_oid=lambda: 20_200,
             batch="b1",
         )
-        return DDL[type(statement)](scope, statement)
+
+    def plan(self, text: str) -> Outcome:
+        statement = parse_statement(text)
+        scope = self.scope()
+        question = QUESTIONS[type(statement)](scope, statement) if type(statement) in QUESTIONS else None
+        answer = None if question is None else question(self.secrets)
+        return DDL[type(statement)](replace(scope, answer=answer), statement)
+
+    def secrets(self, id_: str) -> bytes:
+        raise AssertionError(f"secret {id_} was not to be asked for")
 
     def run(self, *texts: str) -> Catalog:
         for text in texts:

@@ -53,7 +53,7 @@ def age(data_dir: Path, modified_s: int) -> None:
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
     """One table with two states: as of 2 (over a change at 1 and 2) and as of 4."""
     made = Ledger(tmp_path / "metadata.sqlite")
-    writer = made.open_writer("u9", 0)
+    writer = made.open_writer("u9")
     made.join([("u1", "counted", RELATION, "b")], "u9", 0, 0, hydrated=True)
     for ts in range(1, 6):
         writer = made.append("u9", writer, ts, ts, {"u1": [put(tmp_path, f"tables/u1/log/{ts}.parquet")]})
@@ -128,20 +128,24 @@ def test_a_dropped_table_leaves_nothing(tmp_path: Path, ledger: Ledger) -> None:
     drop_collection(ledger, tmp_path, "u1")
 
 
-def test_a_drop_that_crashed_is_finished_by_the_sweeper_once_the_folder_is_old(
-    tmp_path: Path, ledger: Ledger
-) -> None:
-    put(tmp_path, "tables/u1/_delta_log/0.json")
+def test_a_drop_that_crashed_is_finished_by_the_next_sweep(tmp_path: Path, ledger: Ledger) -> None:
+    put(tmp_path, "tables/u1/_delta_log/0.json", NOW_S)
     with armed("retention.before_unlink", "error"), pytest.raises(TransientError):
         drop_collection(ledger, tmp_path, "u1")
-    age(tmp_path, YOUNG_S)
-    sweep(ledger, tmp_path, NOW_S * 1000)
     assert "u1/_delta_log/0.json" in present(tmp_path)
-    for _ in range(2):  # removing files makes the folder young again
-        age(tmp_path, OLD_S)
-        sweep(ledger, tmp_path, NOW_S * 1000)
-    assert present(tmp_path) == set()
-    assert not (tmp_path / "tables/u1").exists()
+    age(tmp_path, NOW_S)
+    removed = sweep(ledger, tmp_path, NOW_S * 1000)
+    assert {path.removeprefix("tables/") for path in removed} == EVERYTHING
+    assert list((tmp_path / "tables").iterdir()) == []
+
+
+@pytest.mark.parametrize("left", ["log", "state", "_delta_log", "log/half written.parquet.tmp"])
+def test_a_folder_of_no_table_goes_even_if_it_is_empty_and_young(
+    tmp_path: Path, ledger: Ledger, left: str
+) -> None:
+    (tmp_path / "tables/u7" / left).mkdir(parents=True)
+    sweep(ledger, tmp_path, NOW_S * 1000)
+    assert [folder.name for folder in (tmp_path / "tables").iterdir()] == ["u1"]
 
 
 def test_a_table_that_has_joined_but_has_no_rows_yet_keeps_its_folder(tmp_path: Path, ledger: Ledger) -> None:

@@ -12,6 +12,14 @@ SAMPLES: Final = (
     "create cluster c (size small, replication factor 0, managed, disk = false)",
     "CREATE CLUSTER c (AVAILABILITY ZONES ('a', 'b'), INTROSPECTION INTERVAL '1s', INTROSPECTION DEBUGGING)",
     "CREATE CLUSTER c",
+    "CREATE SECRET s AS 'hunter2'",
+    "create secret if not exists d.p.s as decode('aHVudGVyMg==', 'base64') || '\\x00'::bytea",
+    "CREATE CONNECTION c TO POSTGRES (HOST 'db', PORT 5433, DATABASE d, USER = 'u', PASSWORD = SECRET s)",
+    "create connection if not exists d.p.c to postgres (host = db.example, user u, password 'it''s',"
+    " database d, ssl mode 'verify-full', ssl certificate secret d.p.t, ssl key secret u,"
+    " ssl certificate authority '---') with (validate = false)",
+    "CREATE CONNECTION c FOR POSTGRES HOST 'a', DATABASE d, USER u WITH (VALIDATE)",
+    "CREATE CONNECTION c TO POSTGRES (BROKERS ('a:1', [b, 2]), URL, SSH TUNNEL d.t, PORT ())",
     "CREATE SOURCE s FROM LOAD GENERATOR AUCTION",
     "create source if not exists d.p.s in cluster quickstart from load generator counter"
     " (tick interval '100ms', max cardinality 10) with (timestamp interval '2s', retain history for '30d')",
@@ -21,6 +29,11 @@ SAMPLES: Final = (
     "CREATE SOURCE s FROM LOAD GENERATOR DATUMS",
     "CREATE SOURCE s FROM LOAD GENERATOR KEY VALUE (KEYS 16, SNAPSHOT ROUNDS 1, TRANSACTIONAL SNAPSHOT false,"
     " VALUE SIZE 8, SEED 42, PARTITIONS 4, BATCH SIZE 2)",
+    "CREATE SOURCE s IN CLUSTER c FROM POSTGRES CONNECTION pg (PUBLICATION 'it''s')",
+    'create source if not exists s from postgres connection d.p."Pg" (publication = mz, text columns'
+    " (public.\"T\".e, db.s.t.x, t.y), exclude columns [t.z]) with (retain history for '1d')",
+    "CREATE SOURCE s FROM POSTGRES CONNECTION pg (TEXT COLUMNS (), EXCLUDE COLUMNS = (), PUBLICATION p)",
+    "CREATE SOURCE s FROM POSTGRES CONNECTION pg",
     "CREATE TABLE t FROM SOURCE s",
     "CREATE TABLE IF NOT EXISTS t (a, b) FROM SOURCE s (REFERENCE = counter)",
     'create table d.p.t from source d.p.s (reference public."Orders") with (text columns [a, "B"],'
@@ -48,6 +61,16 @@ SAMPLES: Final = (
     "DROP DATABASE d RESTRICT",
     "DROP CLUSTER IF EXISTS c CASCADE",
     "DROP ROLE r",
+    "DROP SECRET IF EXISTS s, t CASCADE",
+    "DROP CONNECTION d.p.c",
+    "ALTER SECRET s AS 'hunter3' || 'x'",
+    "ALTER SECRET IF EXISTS d.p.s AS 'a'",
+    "ALTER SECRET s RENAME TO t",
+    "ALTER CONNECTION IF EXISTS d.p.c RENAME TO t",
+    "ALTER CONNECTION c SET (HOST 'b', PASSWORD SECRET s), DROP (PORT), RESET (SSL MODE)"
+    " WITH (VALIDATE true)",
+    "ALTER CONNECTION IF EXISTS c DROP (SSL CERTIFICATE AUTHORITY, PORT)",
+    "VALIDATE CONNECTION d.p.c",
     "ALTER TABLE IF EXISTS d.p.a RENAME TO b",
     "ALTER CLUSTER a RENAME TO b",
     "ALTER DATABASE a RENAME TO b",
@@ -68,6 +91,8 @@ SAMPLES: Final = (
     "COMMENT ON TABLE d.p.t IS 'it''s'",
     "COMMENT ON COLUMN t.c IS $x$ a 'quoted' text $x$",
     "COMMENT ON SCHEMA s IS NULL",
+    "COMMENT ON SECRET d.p.s IS 'for c'",
+    "COMMENT ON CONNECTION c IS NULL",
     "INSERT INTO t VALUES (1, 'a'), (2, DEFAULT)",
     'insert into d.p.t as x (a, "B") select a, b from u where t.returning = 1 returning a, b as returning',
     "INSERT INTO t (SELECT 1)",
@@ -126,6 +151,9 @@ SAMPLES: Final = (
     "SHOW MATERIALIZED VIEWS",
     "SHOW CLUSTER REPLICAS",
     "SHOW SCHEMAS FROM d",
+    "SHOW SECRETS LIKE 'a%'",
+    "SHOW CONNECTIONS FROM d.s WHERE type = 'postgres'",
+    "SHOW CREATE CONNECTION d.p.c",
     "SHOW INDEXES ON t IN CLUSTER c",
     "SHOW COLUMNS FROM d.p.t LIKE 'a%'",
     "SHOW CREATE TABLE d.p.t",

@@ -28,7 +28,8 @@ SYNTAX = [
     ("BEGIN; COMMIT ^frob", 'Expected end of statement, found identifier "frob"'),
     (
         "CREATE ^frob",
-        "Expected one of DATABASE or SCHEMA or CLUSTER or SOURCE or TEMP or TEMPORARY or TABLE or OR or VIEW,"
+        "Expected one of DATABASE or SCHEMA or CLUSTER or SECRET or CONNECTION or SOURCE or TEMP or TEMPORARY"
+        " or TABLE or OR or VIEW,"
         ' found identifier "frob"',
     ),
     ("CREATE TEMP ^SOURCE", "Expected one of TABLE or VIEW, found SOURCE"),
@@ -131,9 +132,9 @@ SYNTAX = [
 
 OTHERS = [
     (
-        "CREATE SOURCE s FROM ^POSTGRES CONNECTION p (PUBLICATION 'x')",
-        "0A000",
-        "POSTGRES sources not yet supported",
+        "CREATE SOURCE s FROM POSTGRES CONNECTION p (PUBLICATION 'x', DETAILS = ^'aa')",
+        "XX000",
+        "CREATE SOURCE specifies DETAILS option",
     ),
     ("CREATE SOURCE s FROM ^MYSQL CONNECTION m", "0A000", "MYSQL sources not yet supported"),
     ("CREATE SOURCE s FROM ^SQL SERVER CONNECTION m", "0A000", "SQL SERVER sources not supported"),

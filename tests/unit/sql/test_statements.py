@@ -183,6 +183,7 @@ def test_a_load_generator_tells_its_options_as_they_were_written() -> None:
         "CREATE SOURCE s FROM LOAD GENERATOR TPCH (TICK INTERVAL '100ms', SCALE FACTOR .5, AS OF 3)"
     )
     assert isinstance(statement, CreateSource)
+    assert isinstance(statement.upstream, LoadGenerator)
     assert statement.upstream.written() == {"TICK INTERVAL": "100ms", "AS OF": 3, "SCALE FACTOR": 0.5}
     assert statement.upstream.tick_interval is not None
     assert statement.upstream.tick_interval.milliseconds == 100

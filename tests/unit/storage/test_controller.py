@@ -168,3 +168,30 @@ def test_a_refused_environment_says_that_it_is_fenced_and_does_not_try_again(tmp
     lives: list[Serve] = [refuses]
     run(tmp_path, lives, work)
     assert not lives
+
+
+def ingestion(paused: bool) -> protocol.RunIngestion:
+    return protocol.RunIngestion("u1", "load-generator", {}, 1_000, [], "u1", paused)
+
+
+async def starts_and_pauses(cluster: Conversation) -> None:
+    await cluster.welcome()
+    await cluster.say(protocol.Status("u1", "starting", None, None, 1))
+    await cluster.say(protocol.Status("u1", "paused", None, None, 2))
+    await cluster.hear(protocol.RunIngestion)
+    await cluster.say(protocol.Status("u1", "running", None, None, 3))
+    await cluster.hear(protocol.Shutdown)
+
+
+def test_a_paused_source_is_not_called_starting_before_it_is_resumed(tmp_path: Path) -> None:
+    async def work(controller: Controller) -> None:
+        controller.run_ingestion(ingestion(paused=True))
+        await controller.wait_for(lambda: "u1" in controller.health.statuses)
+        assert controller.health.history["u1"][0].status == "paused"
+        controller.run_ingestion(ingestion(paused=False))
+        assert controller.health.statuses["u1"].status == "starting"
+        await controller.wait_for(lambda: controller.health.statuses["u1"].status == "running")
+        told = [entry.status for entry in controller.health.history["u1"]]
+        assert told == ["paused", "starting", "running"]
+
+    run(tmp_path, [starts_and_pauses], work)

@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from headwater.core.limits import STATUS_HISTORY_ENTRIES_MAX
+from headwater.core.limits import STATUS_HISTORY_DROPPED_MAX, STATUS_HISTORY_ENTRIES_MAX
 from headwater.core.protocol import Statistics, Status
 from headwater.storage.health import COUNTERS, Health
 
@@ -92,7 +92,36 @@ def test_a_dropped_object_has_no_numbers_and_no_status_but_a_history() -> None:
     for id_ in ("u1", "u2"):
         health.hear_status(status(1, id_))
         health.hear_statistics(Statistics(id_, {"ticks": 1}))
-    health.forget("u1")
-    health.forget("u7")
+    health.forget("u1", 5)
+    health.forget("u7", 5)
     assert (set(health.statuses), set(health.numbers)) == ({"u2"}, {"u2"})
-    assert list(health.history["u1"]) == [status(1)]
+    assert list(health.history["u1"]) == [status(1), Status("u1", "dropped", None, None, 5)]
+    assert "u7" not in health.history
+
+
+def test_histories_of_the_objects_dropped_longest_ago_go() -> None:
+    health = Health()
+    for number in range(STATUS_HISTORY_DROPPED_MAX + 3):
+        health.hear_status(status(1, f"u{number}"))
+        health.forget(f"u{number}", 2)
+    assert set(health.history) == {f"u{n}" for n in range(3, STATUS_HISTORY_DROPPED_MAX + 3)}
+
+
+def words(health: Health) -> list[str]:
+    return [entry.status for entry in health.history["u1"]]
+
+
+def test_a_source_that_ran_after_a_pause_was_starting_in_between() -> None:
+    health = Health()
+    for word in ("paused", "running", "paused", "starting", "running", "paused", "stalled"):
+        health.hear_status(Status("u1", word, None, None, 1))
+    assert " ".join(words(health)) == (
+        "paused starting running paused starting running paused starting stalled"
+    )
+
+
+def test_a_status_that_is_said_again_later_keeps_the_time_it_began() -> None:
+    health = Health()
+    health.hear_status(Status("u1", "running", None, None, 1))
+    assert not health.hear_status(Status("u1", "running", None, None, 9))
+    assert health.statuses["u1"].at_ms == 1

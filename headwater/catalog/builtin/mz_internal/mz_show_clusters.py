@@ -18,6 +18,7 @@ def _rows(facts: SystemFacts) -> Columns:
     return {
         "name": [c.name for c in clusters],
         "replicas": [_replicas(c) for c in clusters],
+        "activity": ["active" if c.replication_factor else "paused" for c in clusters],
         "comment": [facts.state.comment_on("cluster", c.id) or "" for c in clusters],
     }
 
@@ -31,6 +32,7 @@ RELATION = BuiltinTable(
         """
         name text
         replicas text?
+        activity text
         comment text
         """
     ),

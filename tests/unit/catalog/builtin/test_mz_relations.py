@@ -122,10 +122,12 @@ def test_replicas_follow_the_replication_factor() -> None:
     ]
     paused = SystemFacts(state_after([AlterCluster("u1", replication_factor=0)], populated_state()))
     assert rows("mz_catalog.mz_cluster_replicas", paused) == []
-    assert rows("mz_internal.mz_show_clusters", paused)[0]["replicas"] is None
+    shown = rows("mz_internal.mz_show_clusters", paused)[0]
+    assert (shown["replicas"], shown["activity"]) == (None, "paused")
     assert rows("mz_internal.mz_show_clusters")[0] == {
         "name": "quickstart",
         "replicas": "r1 (local)",
+        "activity": "active",
         "comment": "the usual one",
     }
     (replica,) = rows("mz_internal.mz_show_cluster_replicas")

@@ -1,0 +1,98 @@
+"""A server that cannot start says what is in the way and what to type, and nothing else happens.
+
+Method: the real command as a child; every refusal comes before Spark is started, so each takes
+about a second.  What another program holds is held by the test.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headwater.catalog.lock import DataDirectoryLock
+from headwater.catalog.store import CatalogStore
+
+ADDRESSES = ("--sql-address", "--internal-sql-address", "--http-address")
+START_S_MAX = 60
+
+
+def refused(data_dir: Path, *words: str, environment: dict[str, str] | None = None) -> str:
+    """What a server says that does not start; it must end with status 1 and without a traceback."""
+    free = [word for option in ADDRESSES if option not in words for word in (option, "127.0.0.1:0")]
+    done = subprocess.run(
+        [sys.executable, "-m", "headwater", "server", "--data-dir", str(data_dir), *free, *words],
+        capture_output=True,
+        text=True,
+        timeout=START_S_MAX,
+        check=False,
+        env={**os.environ, **(environment or {})},
+    )
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "headwater ready" not in done.stdout
+    return done.stderr
+
+
+@pytest.mark.parametrize("option", ADDRESSES)
+def test_a_port_in_use_is_named_with_the_option_to_change_it(tmp_path: Path, option: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        address = f"127.0.0.1:{holder.getsockname()[1]}"
+        said = refused(tmp_path / "data", option, address)
+    assert f'on "{address}": Address already in use' in said
+    assert option in said.partition("HINT:")[2]
+
+
+def test_an_address_that_is_not_of_this_machine_is_named(tmp_path: Path) -> None:
+    said = refused(tmp_path / "data", "--sql-address", "192.0.2.1:6875")
+    assert 'could not listen for SQL on "192.0.2.1:6875"' in said
+
+
+def test_a_machine_without_java_is_told_what_to_install(tmp_path: Path) -> None:
+    said = refused(tmp_path / "data", environment={"JAVA_HOME": "", "PATH": str(tmp_path)})
+    assert "java was not found in JAVA_HOME or PATH" in said
+    assert "apt-get install" in said
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_java_home_without_java_is_not_made_up_for(tmp_path: Path) -> None:
+    assert "java was not found" in refused(tmp_path / "data", environment={"JAVA_HOME": str(tmp_path)})
+
+
+def test_a_second_server_on_a_data_directory_is_told_who_has_it(tmp_path: Path) -> None:
+    with DataDirectoryLock(tmp_path):
+        said = refused(tmp_path)
+    assert f'data directory "{tmp_path}" is in use by process {os.getpid()}' in said
+    assert "--data-dir" in said
+
+
+def test_a_data_directory_of_a_newer_release_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "metadata.sqlite"
+    CatalogStore(path).close()
+    with sqlite3.connect(path) as database:
+        database.execute("INSERT INTO migration VALUES (9999, 'of the future', 0)")
+    said = refused(tmp_path)
+    assert f'"{path}" was written by a newer release: it has catalog version 9999' in said
+    assert "HINT:   Start the newer release again" in said
+
+
+def test_a_place_that_cannot_be_a_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    said = refused(tmp_path / "file" / "data")
+    assert f'data directory "{tmp_path}/file/data" cannot be written: Not a directory' in said
+
+
+def test_statements_that_are_not_utf8_are_refused_with_the_place(tmp_path: Path) -> None:
+    file = tmp_path / "latin1.sql"
+    file.write_bytes(b"SELECT '\xe4'")
+    done = subprocess.run(
+        [sys.executable, "-m", "headwater", "sql", str(file)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert f'"{file}" is not UTF-8 at byte 8' in done.stderr
+    assert "iconv" in done.stderr
