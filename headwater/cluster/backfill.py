@@ -19,13 +19,20 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from headwater.cluster.donors import DONORS, OwnPoint, is_own
 from headwater.cluster.jobs import DriverLost
-from headwater.cluster.tasks import SnapshotTask
+from headwater.cluster.tasks import CopyTask, SnapshotTask
 from headwater.cluster.world import World
 from headwater.core.change import FileEntry
 from headwater.core.errors import DefiniteError, HeadwaterError, TransientError
 from headwater.core.frontier import Frontier
-from headwater.core.limits import COVER_CHECK_S, RETRY_DELAY_S_MAX, RETRY_DELAY_S_MIN, SNAPSHOT_CHUNK_ROWS
+from headwater.core.limits import (
+    COVER_CHECK_S,
+    FOLD_TASK_MEMORY_BYTES,
+    RETRY_DELAY_S_MAX,
+    RETRY_DELAY_S_MIN,
+    SNAPSHOT_CHUNK_ROWS,
+)
 from headwater.observe.failpoints import failpoint
 from headwater.persist.state import commit_state
 from headwater.sources.contract import Export, SnapshotChunk, SnapshotPoint, SourceType
@@ -113,6 +120,8 @@ class Backfill:
             if moved:
                 ledger.rejoin(moved, ts, point)
             failpoint("ingestion.after_join")
+            if is_own(point):
+                self._world.pin(self, dict.fromkeys(point[DONORS].values(), ts))
         except (TransientError, DefiniteError) as error:
             self._refusal = error
             return {}
@@ -145,7 +154,12 @@ class Backfill:
         exports = tuple(self._exports.values())
         if not exports:
             return True
-        prepared = self._type.prepare_snapshot(self._ingestion.options, self._world.secrets, exports)
+        donors = self._ingestion.donors(exports)
+        prepared: SnapshotPoint
+        if donors is not None:
+            prepared = OwnPoint(donors)
+        else:
+            prepared = self._type.prepare_snapshot(self._ingestion.options, self._world.secrets, exports)
         try:
             self._prepared, self._refusal = prepared, None
             self._taken.clear()
@@ -159,6 +173,7 @@ class Backfill:
             return self._read_all(prepared)
         finally:
             prepared.close()
+            self._world.unpin(self)
 
     def _read_all(self, prepared: SnapshotPoint) -> bool:
         ledger, data_dir = self._world.ledger, self._world.data_dir
@@ -235,5 +250,19 @@ class Backfill:
         return list(done.values())
 
     def _run_wave(self, wave: Sequence[SnapshotChunk], as_of: int) -> list[FileEntry]:
-        tasks = [SnapshotTask(str(self._world.data_dir), as_of, chunk) for chunk in wave]
-        return self._world.jobs.run(tasks, BACKFILL_POOL)
+        make = self._copy_task if is_own(self._point) else self._snapshot_task
+        return self._world.jobs.run([make(chunk, as_of) for chunk in wave], BACKFILL_POOL)
+
+    def _snapshot_task(self, chunk: SnapshotChunk, as_of: int) -> SnapshotTask | CopyTask:
+        return SnapshotTask(str(self._world.data_dir), as_of, chunk)
+
+    def _copy_task(self, chunk: SnapshotChunk, as_of: int) -> SnapshotTask | CopyTask:
+        """The donor's rows as of the binding at which the table joined."""
+        donor_id = chunk.details
+        donor = self._ingestion.member(donor_id)
+        if donor is None:
+            raise TransientError(f"table {donor_id} went away while another was copied from it")
+        ours = dict(zip(donor.columns, donor.relation.column_names(), strict=True))
+        columns = tuple(ours[name] for name in chunk.export.columns)
+        plan = self._world.ledger.read_plan(donor_id, as_of)
+        return CopyTask(str(self._world.data_dir), plan, columns, chunk.export, as_of, FOLD_TASK_MEMORY_BYTES)

@@ -24,6 +24,7 @@ from typing import Any
 import structlog
 
 from headwater.cluster.backfill import Backfill
+from headwater.cluster.donors import donor_of, is_own
 from headwater.cluster.jobs import DriverLost
 from headwater.cluster.tasks import ReadTask, gather
 from headwater.cluster.world import World
@@ -144,6 +145,12 @@ class Ingestion:
     # The loop
 
     def _run(self) -> None:
+        try:
+            self._loop()
+        finally:
+            self._close_reader()
+
+    def _loop(self) -> None:
         delay_s = RETRY_DELAY_S_MIN
         attempt = 0
         self._world.set_status(self.source_id, "starting")
@@ -188,51 +195,44 @@ class Ingestion:
             with self._wake:
                 if not self._dirty and not self._stopping and wait_s > 0:
                     self._wake.wait(None if self._resting() else wait_s)
-        self._close_reader()
 
     def _resting(self) -> bool:
         """Whether only a new description or a backfill that is ready can make anything happen."""
         return self._wanted.paused or self.upper == TIMESTAMP_END
 
     def _turn(self) -> None:
-        """Everything between two waits: converge, take points, then one tick."""
+        """Everything between two waits: converge, connect, take points, then one tick."""
         self._open()
-        self._converge()
+        self._converge()  # also while the upstream cannot be reached: a dropped table must be let go
         if self._wanted.paused:
             self._world.set_status(
                 self.source_id, "paused", None, "There is currently no replica running this source"
             )
             return
+        reader = self._connect()
         self._take_points()
-        self._tick()
+        self._tick(reader)
         self._world.set_status(self.source_id, "running")
 
     def _open(self) -> None:
-        """Connect and become the writer, unless that is so already."""
-        if self._reader is not None:
-            if self.options == self._wanted.options:
-                return
-            self._close_reader()
+        """Become the writer, unless that is so already and the options are the same."""
+        if self._writer.epoch and self.options == self._wanted.options:
+            return
+        self._close_reader()
         ledger, source_id = self._world.ledger, self.source_id
         self.options = self._wanted.options
         # Before anything is made upstream, so that a drop finds what to take away after any crash.
         upstream = {"source_type": self._wanted.source_type, "options": self.options}
-        writer = ledger.open_writer(source_id, upstream)
-        stands_at = self._type.frontier_from_json(writer.frontier) if writer.ts else None
-        self._reader = self._type.open(
-            self.options,
-            self._world.secrets,
-            stands_at,
-            self._world.scratch / source_id,
-        )
-        self._writer = writer if writer.ts else replace(writer, frontier=self._reader.start.to_json())
+        self._writer = ledger.open_writer(source_id, upstream)
         self.upper = max(self.upper, self._writer.ts + 1 if self._writer.ts else 0)
         known = ledger.collections(source_id)
         for value in self._wanted.exports:
             export = Export.from_json(value)
             if export.table_id in known:
                 self._members[export.table_id] = export
-        self._points = {id_: at.point for id_, at in known.items() if id_ in self._members}
+        self._points = {
+            id_: at.point for id_, at in known.items() if id_ in self._members and not is_own(at.point)
+        }
         self._poisoned = {id_ for id_ in known if ledger.errors(id_)}
         for table_id in self._members:
             errors = ledger.errors(table_id)
@@ -246,7 +246,22 @@ class Ingestion:
         for message in self.restated():
             self._world.report(message)
 
+    def _connect(self) -> Reader:
+        """The connection to the upstream, made if there is none."""
+        if self._reader is None:
+            self._reader = self._type.open(
+                self.options,
+                self._world.secrets,
+                self._frontier() if self._writer.ts else None,
+                self._world.scratch / self.source_id,
+                lambda: self._stopping,
+            )
+        if not self._writer.ts:
+            self._writer = replace(self._writer, frontier=self._reader.start.to_json())
+        return self._reader
+
     def _close_reader(self) -> None:
+        """Let go of the upstream and of the writer: both are taken up again together."""
         self._writer = WriterState(0, 0, None)
         if self._reader is not None:
             reader, self._reader = self._reader, None
@@ -283,7 +298,8 @@ class Ingestion:
             joined = backfill.take(self._writer.ts, self._frontier())
             for table_id, (export, point) in joined.items():
                 self._members[table_id] = export
-                self._points[table_id] = point
+                if not is_own(point):
+                    self._points[table_id] = point
                 self._joining.discard(table_id)
                 self._world.set_status(table_id, "starting")
 
@@ -311,10 +327,10 @@ class Ingestion:
     def _mint(self) -> int:
         return max(self._world.clock.now_ms(), self.upper, self._writer.ts + 1, self._world.ts_floor + 1)
 
-    def _tick(self) -> None:
-        if self.upper == TIMESTAMP_END or self._reader is None:
+    def _tick(self, reader: Reader) -> None:
+        if self.upper == TIMESTAMP_END:
             return
-        world, reader = self._world, self._reader
+        world = self._world
         started_s = world.clock.monotonic_s()
         frontier = self._frontier()
         now_ms = world.clock.now_ms()
@@ -385,12 +401,33 @@ class Ingestion:
         """Every table stops where it is, and reads say why."""
         self._close_reader()
         ts = self._mint()
+        self._join_failed(ts)
         for table_id in [id_ for id_ in self._members if id_ not in self._poisoned]:
             self._world.ledger.poison(table_id, ts, error.position, error.message)
             self.poisoned(table_id, error.message)
         self.upper = max(self.upper, ts + 1)
         self._report([])
         self._world.set_status(self.source_id, "stalled", error.message)
+
+    def _join_failed(self, ts: int) -> None:
+        """Tables that wait to join will not: they are readable as what they are, an error."""
+        for value in self._wanted.exports:
+            export = Export.from_json(value)
+            if export.table_id not in self._joining:
+                continue
+            backfill = self._backfills.pop(export.table_id, None)
+            if backfill is not None:
+                backfill.stop_table(export.table_id)
+            self._world.ledger.join(
+                [(export.table_id, export.discipline, export.relation, "")],
+                self.source_id,
+                ts,
+                None,
+                hydrated=True,
+            )
+            self._members[export.table_id] = export
+            self._world.report(Frontiers({}, [export.table_id]))
+        self._joining = set()
 
     # Called by a backfill's thread
 
@@ -401,8 +438,21 @@ class Ingestion:
             self._dirty = True
             self._wake.notify_all()
 
+    def member(self, table_id: str) -> Export | None:
+        return self._members.get(table_id)
+
+    def donors(self, exports: tuple[Export, ...]) -> dict[str, str] | None:
+        """By new table: one of ours that has all its columns; None unless every table has one."""
+        readable = set(self.hydrated()) - self._poisoned
+        members = [export for id_, export in list(self._members.items()) if id_ in readable]
+        found = {export.table_id: donor_of(export, members) for export in exports}
+        given = {id_: donor.table_id for id_, donor in found.items() if donor is not None}
+        return given if len(given) == len(exports) else None
+
     def covering(self, point: Any, joined_ts: int) -> int | None:
         """The binding from which on tables that joined at a point may be read; None: not reached yet."""
+        if is_own(point):
+            return joined_ts
         binding = self._world.ledger.binding_at(self.source_id, joined_ts)
         if binding is not None and self._type.covers(self._type.frontier_from_json(binding[1]), point):
             return joined_ts

@@ -132,12 +132,13 @@ class Maintenance:
             since = dict(self._since)
         collections = self._world.ledger.collections() if since else {}
         for id_, ts in since.items():
+            kept_from = self._world.kept_from(id_, ts)
             if id_ in collections:
-                forget(self._world.ledger, self._world.data_dir, id_, ts)
+                forget(self._world.ledger, self._world.data_dir, id_, kept_from)
             else:
                 self._world.ledger.forget_bindings(id_, ts)
             with self._lock:
-                if self._since.get(id_) == ts:
+                if self._since.get(id_) == ts and kept_from == ts:
                     del self._since[id_]
 
     def _fold(self) -> None:

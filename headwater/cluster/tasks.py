@@ -22,6 +22,7 @@ import pyarrow as pa
 from headwater.core.change import FileEntry, ReadPlan
 from headwater.core.clock import unique_name
 from headwater.core.errors import DefiniteError, HeadwaterError, TransientError
+from headwater.core.relation import Relation
 from headwater.formats.arrow import change_schema, state_schema
 from headwater.persist.combine import quote, relation_sql, scan_files
 from headwater.persist.files import DAMAGE_HINT, damage, write_file
@@ -114,6 +115,29 @@ class SnapshotTask:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyTask:
+    """Write another table's rows as a state file of a new one, with the columns that it takes."""
+
+    data_dir: str
+    plan: ReadPlan  # the other table's
+    columns: tuple[str, ...]  # of the other table, in the new one's order
+    export: Export
+    as_of: int
+    memory_bytes: int
+
+    def run(self) -> FileEntry:
+        data_dir, id_ = Path(self.data_dir), self.export.table_id
+        named = ", ".join(
+            f"{quote(theirs)} AS {quote(ours)}"
+            for theirs, ours in zip(self.columns, self.export.relation.column_names(), strict=True)
+        )
+        query = f"SELECT {named} FROM {relation_sql(self.plan, data_dir)}"
+        path = state_file(id_, self.as_of, 0, unique_name()[:8])
+        inputs = (*self.plan.state, *self.plan.tail)
+        return _write_query(data_dir, query, inputs, path, id_, self.export.relation, self.memory_bytes)
+
+
+@dataclass(frozen=True, slots=True)
 class FoldTask:
     """Write one bucket of a table's rows at the plan's timestamp as a state file.
 
@@ -140,7 +164,10 @@ class FoldTask:
         order = f" ORDER BY {', '.join(map(quote, relation.key_names()))}" if relation.keys else ""
         path = state_file(self.plan.collection_id, self.plan.as_of, self.bucket, unique_name()[:8])
         query = f"SELECT * FROM {rows}{where}{order}"
-        return _write_query(data_dir, query, (*self.plan.state, *self.plan.tail), path, self)
+        inputs = (*self.plan.state, *self.plan.tail)
+        return _write_query(
+            data_dir, query, inputs, path, self.plan.collection_id, relation, self.memory_bytes
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +186,21 @@ class PackTask:
         listed = ", ".join(map(quote, relation.column_names()))
         path = state_file(self.plan.collection_id, self.plan.as_of, self.index, unique_name()[:8])
         query = f"SELECT {listed} FROM {scan_files(data_dir, self.files)}"
-        return _write_query(data_dir, query, self.files, path, self)
+        return _write_query(
+            data_dir, query, self.files, path, self.plan.collection_id, relation, self.memory_bytes
+        )
 
 
 def _write_query(
-    data_dir: Path, query: str, inputs: Sequence[FileEntry], path: str, task: FoldTask | PackTask
+    data_dir: Path,
+    query: str,
+    inputs: Sequence[FileEntry],
+    path: str,
+    table_id: str,
+    relation: Relation,
+    memory_bytes: int,
 ) -> FileEntry:
-    schema = state_schema(task.plan.relation)
-    table_id, memory_bytes = task.plan.collection_id, task.memory_bytes
+    schema = state_schema(relation)
     with duckdb.connect() as connection:
         connection.execute(f"SET memory_limit = '{memory_bytes}B'; SET threads = 1; SET TimeZone = 'UTC'")
         try:

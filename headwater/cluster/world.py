@@ -30,6 +30,22 @@ class World:
     statuses: dict[str, Status] = field(default_factory=dict)
     committed: threading.Event = field(default_factory=threading.Event)  # a tick was; folds may be due
     lock: threading.Lock = field(default_factory=threading.Lock)
+    pins: dict[object, dict[str, int]] = field(default_factory=dict)
+    """By whoever reads them: tables whose history from a timestamp on must stay."""
+
+    def pin(self, reader: object, tables: dict[str, int]) -> None:
+        """Keep these tables readable from these timestamps on, until `unpin`."""
+        with self.lock:
+            self.pins[reader] = tables
+
+    def unpin(self, reader: object) -> None:
+        with self.lock:
+            self.pins.pop(reader, None)
+
+    def kept_from(self, table_id: str, since: int) -> int:
+        """Up to where history of a table may go, when `since` is allowed."""
+        with self.lock:
+            return min([since, *(tables[table_id] for tables in self.pins.values() if table_id in tables)])
 
     def set_status(self, id_: str, status: str, error: str | None = None, hint: str | None = None) -> None:
         """Report a status, but only when it is another one than before."""

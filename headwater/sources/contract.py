@@ -179,8 +179,9 @@ class SourceType:
     frontier_from_json: Callable[[Any], Frontier]
     offset: Callable[[Frontier], int | None]  # one number for lag statistics; None at the end
     references: Callable[[Options, Secrets], tuple[Reference, ...]]
-    open: Callable[[Options, Secrets, Frontier | None, Path], Reader]
-    """(options, secrets, where the source stands (None: never read), a folder to use) -> its reader."""
+    open: Callable[[Options, Secrets, Frontier | None, Path, Callable[[], bool]], Reader]
+    """(options, secrets, where the source stands (None: never read), a folder to use, whether to give up)
+    -> its reader."""
     read: Callable[[ReadPart], Iterator[tuple[Export, pa.RecordBatch | Reset | DefiniteError]]]
     """Batches in change_schema; after an error nothing more comes for that export."""
     prepare_snapshot: Callable[[Options, Secrets, tuple[Export, ...]], SnapshotPoint]

@@ -55,9 +55,11 @@ class Following:
         """The one value of a query."""
         return self.rows(text)[0][0]
 
-    def follows(self, name: str, reference: str | None = None, columns: str = "*") -> None:
-        """Wait until a table here has the rows of one there, both as text."""
-        query = f"SELECT {columns} FROM {reference or name}".encode()
+    def follows(
+        self, name: str, reference: str | None = None, columns: str = "*", upstream: str | None = None
+    ) -> None:
+        """Wait until a table here has the rows of one there."""
+        query = f"SELECT {upstream or columns} FROM {reference or name}".encode()
         here = f"SELECT {columns} FROM {name}".encode()
 
         def equal() -> bool:

@@ -20,7 +20,7 @@ import os
 import select
 import struct
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,8 +55,16 @@ _EPOCH_2000_US: Final = 946_684_800_000_000
 class PostgresReader:
     """A source's connection to its upstream."""
 
-    def __init__(self, options: Options, secrets: Secrets, stands_at: Frontier | None, scratch: Path) -> None:
+    def __init__(
+        self,
+        options: Options,
+        secrets: Secrets,
+        stands_at: Frontier | None,
+        scratch: Path,
+        given_up: Callable[[], bool],
+    ) -> None:
         self._options = options
+        self._given_up = given_up
         self._secrets = secrets
         self._slot: str = options["slot"]
         self._control = connect(options["connection"], secrets)
@@ -115,12 +123,7 @@ class PostgresReader:
                 hint="Drop the source and create it again: what happened since cannot be read any more.",
             )
         if row is None:
-            made = stream.execute(
-                f'CREATE_REPLICATION_SLOT "{self._slot}" LOGICAL pgoutput NOEXPORT_SNAPSHOT'
-            ).fetchone()
-            if made is None:
-                raise TransientError(f'postgres: replication slot "{self._slot}" was not made')
-            return lsn_of(made[1])
+            return self._create_slot(stream.pgconn)
         active_pid, wal_status, confirmed = row
         if wal_status == "lost":
             raise DefiniteError(
@@ -140,6 +143,25 @@ class PostgresReader:
                 hint="Drop the source and create it again: what happened since cannot be read any more.",
             )
         return wanted
+
+    def _create_slot(self, wire: pq.abc.PGconn) -> int:
+        """Takes as long as the oldest transaction that is open upstream; may be given up."""
+        wire.send_query(f'CREATE_REPLICATION_SLOT "{self._slot}" LOGICAL pgoutput NOEXPORT_SNAPSHOT'.encode())
+        while wire.is_busy():
+            ready, _, _ = select.select([wire.socket], [], [], REPLICATION_STATUS_S)
+            if ready:
+                wire.consume_input()
+            elif self._given_up():
+                wire.get_cancel().cancel()
+                raise TransientError(f'postgres: replication slot "{self._slot}" is not wanted any more')
+        made: int | None = None
+        while (result := wire.get_result()) is not None:
+            if result.status != pq.ExecStatus.TUPLES_OK:
+                raise TransientError(f"postgres: {result.error_message.decode(errors='replace').strip()}")
+            made = lsn_of((result.get_value(0, 1) or b"").decode())
+        if made is None:
+            raise TransientError(f'postgres: replication slot "{self._slot}" was not made')
+        return made
 
     def _release_slot(self, pid: int) -> None:
         """A process that was killed may have left its walsender behind; it is ended."""
@@ -302,7 +324,13 @@ class PostgresReader:
 def drop_slot(options: Options, secrets: Secrets) -> None:
     """Leave nothing upstream."""
     slot = options["slot"]
-    with connect(options["connection"], secrets) as control:
+    try:
+        control = connect(options["connection"], secrets)
+    except TransientError as error:
+        if isinstance(error.__cause__, psycopg.OperationalError) and _no_database(error.__cause__):
+            return  # a slot belongs to its database, and is gone with it
+        raise
+    with control:
         deadline_s = SYSTEM_CLOCK.monotonic_s() + SLOT_RELEASE_S_MAX
         while True:
             try:
@@ -323,6 +351,11 @@ def drop_slot(options: Options, secrets: Secrets) -> None:
                 SYSTEM_CLOCK.sleep(0.05)
             except psycopg.Error as error:
                 raise trouble(error) from error
+
+
+def _no_database(error: psycopg.OperationalError) -> bool:
+    """Whether a server that was reached has no such database; libpq says that in words only."""
+    return 'database "' in str(error) and '" does not exist' in str(error)
 
 
 def _lsn(frontier: Frontier) -> int:

@@ -175,7 +175,10 @@ def _query(export: Export, pages: PageRange) -> str:
 
 def _selected(name: str, type_: SqlType, as_text: bool) -> str:
     quoted = '"' + name.replace('"', '""') + '"'
-    return quoted if not as_text and _arrives_typed(type_) else f"{quoted}::text"
+    if as_text:
+        # As the stream prints it: a cast to text is another function for some types (inet, boolean).
+        return f"CASE WHEN {quoted} IS NOT NULL THEN format('%s', {quoted}) END"
+    return quoted if _arrives_typed(type_) else f"{quoted}::text"
 
 
 def _arrives_typed(type_: SqlType) -> bool:

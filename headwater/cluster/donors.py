@@ -1,0 +1,75 @@
+"""New tables that are filled from what we have, without asking the upstream.
+
+A table whose columns another one of the same reference already has is that one, at any
+timestamp, with some columns left out.  Its snapshot is a copy of the other's files:
+
+    donor_of      pure: which member can give a new table its rows
+    OwnPoint      the snapshot point of such tables: the binding at which they join
+
+The donor's files stay while they are copied: it is pinned, and history of a pinned table is
+not let go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from headwater.core.frontier import Frontier
+from headwater.sources.contract import Export, SnapshotChunk
+
+DONORS = "donors"
+
+
+def donor_of(export: Export, members: Iterable[Export]) -> Export | None:
+    """A member that has all that the new table takes, and keeps rows in the same way."""
+    return next((member for member in members if _gives(member, export)), None)
+
+
+def _gives(member: Export, export: Export) -> bool:
+    if (member.reference, member.discipline) != (export.reference, export.discipline):
+        return False
+    given, wanted = _columns(member), _columns(export)
+    return (
+        all(given.get(name) == facts for name, facts in wanted.items())
+        and _key(member) == _key(export)
+        and _table(member) == _table(export)
+    )
+
+
+def _columns(export: Export) -> dict[str, tuple[Any, ...]]:
+    """By the reference's name: what decides about the values of a column."""
+    pinned = (export.details or {}).get("columns") or [None] * len(export.columns)
+    types = [column.type for column in export.relation.columns]
+    return dict(zip(export.columns, zip(types, pinned, strict=True), strict=True))
+
+
+def _key(export: Export) -> set[str]:
+    keyed = export.discipline == "keyed"
+    return {export.columns[position] for position in export.relation.keys[0]} if keyed else set()
+
+
+def _table(export: Export) -> dict[str, Any]:
+    """What is pinned of the reference as a whole; constraints do not change rows."""
+    return {name: value for name, value in (export.details or {}).items() if name not in ("columns", "keys")}
+
+
+def is_own(point: Any) -> bool:
+    """Whether tables with this point are filled from what we have."""
+    return isinstance(point, dict) and DONORS in point
+
+
+class OwnPoint:
+    """Where tables are copied from others; a restart copies anew, at another binding."""
+
+    def __init__(self, donors: Mapping[str, str]) -> None:
+        self.donors = dict(donors)
+
+    def take(self, frontier: Frontier, before: Any | None) -> Any:
+        return {DONORS: self.donors, "at": frontier.to_json()}
+
+    def chunks(self, export: Export, point: Any, rows: int) -> tuple[SnapshotChunk, ...]:
+        return (SnapshotChunk("", {}, point, export, 0, 0, self.donors[export.table_id]),)
+
+    def close(self) -> None:
+        """Nothing is held."""
