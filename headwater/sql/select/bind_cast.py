@@ -38,6 +38,7 @@ _NAMED = {
     "regclass": ("pg_class", "relname"),
     "regtype": ("pg_type", "typname"),
     "regnamespace": ("pg_namespace", "nspname"),
+    "regproc": ("pg_proc", "proname"),
 }
 _TEXTS = ("text", "varchar", "char", "name", "unknown")
 
@@ -55,6 +56,10 @@ def type_cast(clause: Clause, syntax: CastTo, bind: Bind) -> Expression:
 def cast_to(clause: Clause, value: Expression, target: SqlType, at: int) -> Expression:
     """An explicit cast of a bound value."""
     source = value.type
+    if isinstance(value, Constant) and target.kind == "regproc" and source.kind in _TEXTS:
+        name = _function_name(value.value)
+        if name is not None:
+            return _oid_of(clause, Constant(name, TEXT), target, at)
     if isinstance(value, Constant) and source == UNKNOWN:
         return coerce(clause.planning, value, target, at, explicit=True)
     if isinstance(value, Parameter) and source == UNKNOWN:
@@ -74,6 +79,13 @@ def cast_to(clause: Clause, value: Expression, target: SqlType, at: int) -> Expr
             f"cannot cast type {type_name(source)} to {type_name(target)}", "42846", position=at + 1
         )
     return coerce(clause.planning, value, target, at, explicit=True)
+
+
+def _function_name(text: str | None) -> str | None:
+    """The bare name in `pg_catalog.lower(text)`; None when the text is an oid already."""
+    if text is None or text.isdigit() or text == "-":
+        return None
+    return text.partition("(")[0].rpartition(".")[2].strip().strip('"')
 
 
 def _oid_of(clause: Clause, value: Expression, target: SqlType, at: int) -> Expression:

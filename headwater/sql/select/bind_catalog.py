@@ -74,6 +74,11 @@ _ARGUMENTS: Final = """
     (SELECT coalesce((SELECT string_agg(format_type(a.type, NULL), ', ' ORDER BY a.n)
         FROM unnest(p.proargtypes) WITH ORDINALITY AS a (type, n)), '')
      FROM pg_catalog.pg_proc p WHERE p.oid = arg1)"""
+_DEFINITION: Final = """
+    (SELECT 'CREATE OR REPLACE FUNCTION pg_catalog.' || quote_ident(p.proname::text)
+        || '(' || pg_get_function_arguments(p.oid) || E')\n RETURNS ' || pg_get_function_result(p.oid)
+        || E'\n LANGUAGE internal\nAS $function$' || p.proname || E'$function$\n'
+     FROM pg_catalog.pg_proc p WHERE p.oid = arg1)"""
 _REGTYPE: Final = """
     (SELECT min(t.oid) FROM pg_catalog.pg_type t
      WHERE t.typname::text = arg1 OR format_type(t.oid, NULL) = lower(arg1))::regtype"""
@@ -107,7 +112,7 @@ _ANSWERS: Final[dict[str, tuple[_Answer, ...]]] = {
     "pg_get_indexdef": (_Answer((OID,), "NULL::text"), _Answer((OID, INT4, BOOL), "NULL::text")),
     "pg_get_ruledef": (_Answer((OID,), "NULL::text"), _Answer((OID, BOOL), "NULL::text")),
     "pg_get_triggerdef": (_Answer((OID,), "NULL::text"), _Answer((OID, BOOL), "NULL::text")),
-    "pg_get_functiondef": (_Answer((OID,), "NULL::text"),),
+    "pg_get_functiondef": (_Answer((OID,), _DEFINITION),),
     "pg_get_statisticsobjdef": (_Answer((OID,), "NULL::text"),),
     "getdatabaseencoding": (_Answer((), "'UTF8'::name"),),
     "pg_client_encoding": (_Answer((), "'UTF8'::name"),),

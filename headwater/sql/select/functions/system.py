@@ -85,5 +85,8 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     _answer("pg_table_size", (OID,), INT8, "CAST(nullif({0}, {0}) AS BIGINT)"),
     _answer("pg_total_relation_size", (OID,), INT8, "CAST(nullif({0}, {0}) AS BIGINT)"),
     kernel_function("pg_size_pretty", (INT8,), TEXT, "hw_size_pretty"),
+    kernel_function(
+        "pg_size_pretty", ("numeric",), TEXT, "hw_size_pretty", "CAST(CAST({0} AS DOUBLE) AS BIGINT)"
+    ),
     kernel_function("parse_ident", (TEXT,), array_of(TEXT), "hw_parse_ident"),
 )

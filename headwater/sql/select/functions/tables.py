@@ -9,11 +9,13 @@ from __future__ import annotations
 from typing import Final
 
 from headwater.core.types import (
+    BOOL,
     INT4,
     INT8,
     INTERVAL,
     JSONB,
     NUMERIC,
+    OID,
     TEXT,
     TIMESTAMP,
     TIMESTAMPTZ,
@@ -114,7 +116,30 @@ def _documents() -> list[Function]:
     ]
 
 
+def _no_rows(name: str, wanted: SqlType, columns: tuple[tuple[str, SqlType], ...]) -> Function:
+    """Of what this would list there is nothing here; psql asks all the same."""
+
+    def make(engine: str, texts: Texts, types: Types) -> str:
+        if engine == SPARK:
+            fields = ", ".join(f"'{c}', CAST(NULL AS {_SPARK[t.kind]})" for c, t in columns)
+            return f"slice(array(named_struct({fields})), 1, 0)"
+        fields = ", ".join(f"'{c}': CAST(NULL AS {_DUCKDB[t.kind]})" for c, t in columns)
+        return f"list_slice([{{{fields}}}], 1, 0)"
+
+    return _rows(name, (wanted,), columns[0][1], both(make), columns)
+
+
+_DUCKDB: Final = {"text": "VARCHAR", "regclass": "BIGINT", "bool": "BOOLEAN", "int4": "INTEGER"}
+_SPARK: Final = {"text": "STRING", "regclass": "BIGINT", "bool": "BOOLEAN", "int4": "INT"}
+_REGCLASS: Final = SqlType("regclass")
+
 FUNCTIONS: Final[tuple[Function, ...]] = (
+    _no_rows("pg_options_to_table", _TEXTS, (("option_name", TEXT), ("option_value", TEXT))),
+    _no_rows(
+        "pg_partition_tree",
+        OID,
+        (("relid", _REGCLASS), ("parentrelid", _REGCLASS), ("isleaf", BOOL), ("level", INT4)),
+    ),
     *_integers(INT4),
     *_integers(INT8),
     _rows("generate_series", ("numeric", "numeric"), NUMERIC, both(_numerics)),
