@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal, InvalidOperation, localcontext
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +43,7 @@ _SPECIAL_FLOATS = {
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _SPACE = " \t\n\r\v\f"
 NUMERIC_INTEGER_DIGITS_MAX = NUMERIC_DIGITS_MAX + 1
+NUMERIC_SCALE_MAX = 16_383
 
 
 def bad_syntax(type_: SqlType, text: str) -> UserError:
@@ -65,9 +67,9 @@ def float_to_text(array: pa.Array) -> pa.Array:
     """Shortest digits that read back the same; an exponent outside 1e-4 .. 1e15 (1e6 for real)."""
     digits = 6 if array.type == pa.float32() else 15
     size = pc.abs(array)
-    plain = pc.or_(
-        pc.equal(size, 0), pc.and_(pc.greater_equal(size, 1e-4), pc.less(size, float(10 ** (digits - 1))))
-    )
+    # Arrow writes an exponent from 1e10 on, PostgreSQL only where all digits are used up.
+    most = float(10 ** min(digits - 1, 9))
+    plain = pc.or_(pc.equal(size, 0), pc.and_(pc.greater_equal(size, 1e-4), pc.less(size, most)))
 
     def slow(values: pa.Array) -> pa.Array:
         distinct = values.dictionary_encode()
@@ -88,7 +90,19 @@ def _float_text(value: float, single: bool, digits_max: int) -> str:
     exponent = int(power)
     if -4 <= exponent < digits_max:
         return str(np.format_float_positional(exact, unique=True, trim="-"))
+    places = len(mantissa.partition(".")[2])
+    while exponent > 0 and _halfway(exact, Decimal(f"{mantissa}e{exponent}")):
+        places += 1
+        mantissa = f"{float(exact):.{places}e}".partition("e")[0]
     return f"{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+
+
+def _halfway(value: np.floating[Any], shown: Decimal) -> bool:
+    """Whether digits lie right between two floats, where PostgreSQL does not trust a reader to round."""
+    ends = (np.nextafter(value, value.dtype.type(end)) for end in (np.inf, -np.inf))
+    with localcontext(prec=400), np.errstate(over="ignore"):
+        exact = Decimal(float(value))
+        return any(np.isfinite(end) and Decimal(float(end)) + exact == 2 * shown for end in ends)
 
 
 def decimal_to_text(array: pa.Array) -> pa.Array:
@@ -154,7 +168,7 @@ def integer_from_text(array: pa.Array, type_: SqlType) -> pa.Array:
         numbers = pc.cast(values, pa.int64())
         beyond = array.filter(pc.fill_null(_outside(numbers, low, high), False))
         if len(beyond):
-            raise _out_of_range(type_, beyond[0].as_py().strip(_SPACE))
+            raise _out_of_range(type_, beyond[0].as_py())
         return pc.cast(numbers, wide)
 
     def slow(values: pa.Array) -> pa.Array:
@@ -180,17 +194,17 @@ def _bounded(text: str, low: int, high: int, type_: SqlType) -> int | Decimal:
 def float_from_text(array: pa.Array, type_: SqlType) -> pa.Array:
     """Floats; what does not fit is an error, also towards zero."""
     target = arrow_type(type_)
-    word = pc.utf8_lower(pc.utf8_trim(array, _SPACE))
+    word = pc.utf8_trim(array, _SPACE)
     plain = pc.match_substring_regex(word, rf"^{_NUMBER}$")
 
     def slow(values: pa.Array) -> pa.Array:
         return map_distinct(values, lambda text: _special_float(text, type_), target)
 
-    parsed = both_ways(word, plain, lambda values: pc.cast(values, target), slow)
+    parsed = both_ways(array, plain, lambda values: pc.cast(pc.utf8_trim(values, _SPACE), target), slow)
     # What is finite and not zero in writing must be so as a value.
     lost = pc.or_(
         pc.and_(pc.is_inf(parsed), plain),
-        pc.and_(pc.equal(parsed, 0), pc.match_substring_regex(word, r"^[^e]*[1-9]")),
+        pc.and_(pc.equal(parsed, 0), pc.match_substring_regex(word, r"^[^eE]*[1-9]")),
     )
     beyond = array.filter(pc.fill_null(lost, False))
     if len(beyond):
@@ -200,33 +214,45 @@ def float_from_text(array: pa.Array, type_: SqlType) -> pa.Array:
 
 
 def _special_float(text: str, type_: SqlType) -> float:
-    if text not in _SPECIAL_FLOATS:
+    word = text.strip(_SPACE).lower()
+    if word not in _SPECIAL_FLOATS:
         raise bad_syntax(type_, text)
-    return float(_SPECIAL_FLOATS[text])
+    return float(_SPECIAL_FLOATS[word])
 
 
 def canonical_numeric(text: str, scale: int | None = None) -> str:
-    """The one text of a numeric: no exponent, no needless zeros; rounded half away from zero to `scale`."""
+    """The one text of a numeric: no exponent, no needless zeros; exact, unless `scale` asks for rounding.
+
+    Rounding is half away from zero.  More digits than a numeric may have are an error.
+    """
     word = text.strip(_SPACE).lower()
     special = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(_SPECIAL_FLOATS.get(word, ""))
     if special is not None:
         return special
     if re.fullmatch(_NUMBER, word, re.ASCII) is None:
         raise bad_syntax(SqlType("numeric"), text)
-    with localcontext(prec=2000, Emax=999_999, Emin=-999_999) as context:
-        context.traps[InvalidOperation] = True
-        value = Decimal(word)
-        if value.adjusted() >= NUMERIC_INTEGER_DIGITS_MAX and value:
-            raise UserError("value overflows numeric format", "22003")
-        places = max(0, NUMERIC_INTEGER_DIGITS_MAX - 1 - max(value.adjusted(), 0))
-        exponent = value.as_tuple().exponent
-        wanted = min(places, scale if scale is not None else places)
-        if isinstance(exponent, int) and -exponent > wanted:
-            value = value.quantize(Decimal(1).scaleb(-wanted), rounding="ROUND_HALF_UP")
-        plain = format(value, "f")
+    value = numeric_value(word)
+    exponent = value.as_tuple().exponent
+    if scale is not None and isinstance(exponent, int) and -exponent > scale:
+        with localcontext(prec=2 * NUMERIC_SCALE_MAX):
+            value = value.quantize(Decimal(1).scaleb(-scale), rounding="ROUND_HALF_UP")
+    plain = format(value, "f")
     if "." in plain:
         plain = plain.rstrip("0").rstrip(".")
     return "0" if plain in ("-0", "") else plain
+
+
+def numeric_value(word: str) -> Decimal:
+    """A number's text as it is written, with its zeros; an error when it has too many digits."""
+    try:
+        value = Decimal(word)
+    except InvalidOperation:
+        value = Decimal("Infinity")  # an exponent beyond all bounds
+    exponent = value.as_tuple().exponent
+    beyond = not isinstance(exponent, int) or exponent < -NUMERIC_SCALE_MAX
+    if beyond or (value and value.adjusted() >= NUMERIC_INTEGER_DIGITS_MAX):
+        raise UserError("value overflows numeric format", "22003")
+    return value if value else value.copy_abs()
 
 
 def numeric_from_text(array: pa.Array, type_: SqlType) -> pa.Array:
@@ -237,9 +263,9 @@ def numeric_from_text(array: pa.Array, type_: SqlType) -> pa.Array:
             word, r"^(?:0|-?(?:[1-9]\d{0,19}|0\.\d{0,18}[1-9]|[1-9]\d{0,19}\.\d{0,18}[1-9]))$"
         )
         return both_ways(
-            word,
+            array,
             plain,
-            lambda values: values,
+            lambda values: pc.utf8_trim(values, _SPACE),
             lambda values: map_distinct(values, canonical_numeric, pa.string()),
         )
     scale = type_.scale
@@ -256,7 +282,7 @@ def numeric_from_text(array: pa.Array, type_: SqlType) -> pa.Array:
     def slow(values: pa.Array) -> pa.Array:
         return map_distinct(values, lambda text: _scaled(text, scale, type_), target)
 
-    return both_ways(word, plain, lambda values: pc.cast(values, target), slow)
+    return both_ways(array, plain, lambda values: pc.cast(pc.utf8_trim(values, _SPACE), target), slow)
 
 
 def _scaled(text: str, scale: int, type_: SqlType) -> Decimal:
@@ -304,7 +330,7 @@ def _one_bytea(text: str) -> bytes:
         return bytes.fromhex(digits)
     parts = re.findall(rb"\\\\|\\[0-3][0-7]{2}|[^\\]|\\", text.encode())
     if b"\\" in parts:
-        raise bad_syntax(SqlType("bytea"), text)
+        raise UserError("invalid input syntax for type bytea", "22P02")
     return b"".join(
         part if len(part) == 1 else b"\\" if part == b"\\\\" else bytes([int(part[1:], 8)]) for part in parts
     )

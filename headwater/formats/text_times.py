@@ -351,7 +351,7 @@ def _take_word(word: str, parts: _Parts, text: str, kind: str) -> None:
         return
     elif word in _ABBREVIATIONS:
         parts.offset_s = _ABBREVIATIONS[word] * 3600
-    elif word == "epoch":
+    elif word == "epoch" and kind != "time":
         parts.epoch = True
     elif word == "allballs":
         parts.clock_us = 0

@@ -18,7 +18,8 @@ A file is blocks with blank lines between; `#` begins a comment line.
     x % y
 
 After the first word may stand marks: `zeros` (a numeric was turned into text: its needless zeros do
-not count), `spark: reason` or `duckdb: reason` (this engine answers 0A000).
+not count), `message` (of an error, whose text must be PostgreSQL's too), `spark: reason` or
+`duckdb: reason` (this engine answers 0A000).
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class Case:
     block: int = 0
     zeros: bool = False
     refused: dict[str, str] = field(default_factory=dict)  # engine -> why it answers 0A000
+    message: bool = False
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
@@ -116,15 +118,18 @@ def _block(file: str, lines: list[tuple[int, str]], block: int) -> list[Case]:
     refused = {engine: why.strip() for engine, why in re.findall(r"\b(duckdb|spark): ([^;]+)", rest)}
     if kind != "expr":
         sql = "\n".join(line for _, line in lines[1:])
-        return [Case(file, number, kind, sql, block=block, zeros="zeros" in rest.split(), refused=refused)]  # type: ignore[arg-type]
-    declared, *marks = rest.split(";")
+        marks = rest.split()
+        return [
+            Case(file, number, kind, sql, (), (), block, "zeros" in marks, refused, "message" in marks)  # type: ignore[arg-type]
+        ]
+    declared, *more = rest.split(";")
     inputs = tuple(Input(*part.strip().split(" ", 1)) for part in re.split(r", (?=\w+ )", declared))
     rows = tuple(
         tuple(_value(cell.strip()) for cell in line[1:].split(" | "))
         for _, line in lines[1:]
         if line.startswith("|")
     )
-    zeros = any("zeros" in mark.split() for mark in marks)
+    zeros = any("zeros" in mark.split() for mark in more)
     return [
         Case(file, place, "expr", line.strip(), inputs, rows, block, zeros, refused)
         for place, line in lines[1:]

@@ -191,6 +191,7 @@ def compare(case: Case, expected: Answer | Failure, answer: Answer | Failure) ->
     if isinstance(expected, Failure):
         assert isinstance(answer, Failure), f"PostgreSQL fails with {expected}, here it answers {answer.rows}"
         assert answer.sqlstate == expected.sqlstate, f"{answer} instead of {expected}"
+        assert not case.message or answer.message == expected.message, f"{answer} instead of {expected}"
         return
     assert isinstance(answer, Answer), f"fails with {answer}"
     wanted = without_zeros(expected, case.zeros)

@@ -19,6 +19,7 @@ from headwater.sql.select.clause import Clause
 from headwater.sql.select.coerce import castable, coerce, require_boolean, unified
 from headwater.sql.select.functions import FUNCTIONS
 from headwater.sql.select.functions.entry import Function
+from headwater.sql.select.functions.time import extracting
 from headwater.sql.select.plan import (
     AggregateCall,
     Call,
@@ -70,7 +71,8 @@ def bind_call(clause: Clause, call: FunctionCall, bind: Bind) -> Expression:
         return _aggregate(clause, call, name, bind)
     if "window" in shapes:
         raise UserError(f"window function {name} requires an OVER clause", "42809", position=call.at + 1)
-    _refuse_aggregate_words(call, name)
+    if entries or not call.within_group:
+        _refuse_aggregate_words(call, name)
     if call.star:
         raise UserError(
             f"{name}(*) specified, but {name} is not an aggregate function", "42809", position=call.at + 1
@@ -107,7 +109,10 @@ def scalar_call(clause: Clause, name: str, arguments: tuple[Expression, ...], at
             return converted
         raise no_function(name, entries, arguments, at)
     given = coerced(clause, chosen, arguments, at)
-    return Call(chosen.function, given, chosen.function.return_type(tuple(a.type for a in given)))
+    function = chosen.function
+    if name == "extract" and isinstance(given[0], Constant) and given[0].value is not None:
+        function = extracting(function, given[0].value)
+    return Call(function, given, function.return_type(tuple(a.type for a in given)))
 
 
 def coerced(

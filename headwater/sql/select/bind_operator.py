@@ -357,13 +357,16 @@ def field_of(value: Expression, name: str, at: int) -> Expression:
         )
     for field, type_ in value.type.fields:
         if field == name:
-            quoted_duckdb, quoted_spark = name.replace("'", "''"), name.replace("`", "``")
-            function = Function(
-                f".{name}",
-                ("anyrecord",),
-                type_,
-                "struct_extract({0}, '" + quoted_duckdb.replace("{", "{{").replace("}", "}}") + "')",
-                "{0}.`" + quoted_spark.replace("{", "{{").replace("}", "}}") + "`",
-            )
-            return Call(function, (value,), type_)
+            return Call(_field_function(name, type_), (value,), type_)
     raise UserError(f'could not identify column "{name}" in record data type', "42703", position=at + 1)
+
+
+def _field_function(name: str, type_: SqlType) -> Function:
+    quoted_duckdb, quoted_spark = name.replace("'", "''"), name.replace("`", "``")
+    return Function(
+        f".{name}",
+        ("anyrecord",),
+        type_,
+        lambda texts, types: f"struct_extract({texts[0]}, '{quoted_duckdb}')",
+        lambda texts, types: f"{texts[0]}.`{quoted_spark}`",
+    )

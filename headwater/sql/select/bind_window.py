@@ -57,6 +57,9 @@ def window_call(clause: Clause, call: FunctionCall, function: AggregateCall, bin
         raise UserError(
             f"window function {call.name[-1]} requires an OVER clause", "42809", position=position
         )
+    if function.function.name == "ntile" and free_column_ids(function.arguments[0]):
+        # PostgreSQL looks at it once a partition, the engines at every row.
+        raise not_supported("ntile() of an expression", position=position)
     spec = _named(clause, call.over)
     inner = clause.within_window()
     partition = tuple(resolved_unknown(clause.planning, bind(inner, item)) for item in spec.partition_by)

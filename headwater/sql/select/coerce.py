@@ -116,6 +116,8 @@ def _folded(value: Expression, target: SqlType) -> Constant | None:
         if _INTEGER_DIGITS[source.kind] <= _INTEGER_DIGITS[target.kind] and source.kind[0] == "i":
             return Constant(value.value, target)
     if source.kind == target.kind == "numeric" and source.scale is not None:
+        if target.scale is None and len(value.value.partition(".")[2]) < source.scale:
+            return None  # the zeros it is written with count where digits are chosen by them
         fits = target.scale is None or (
             target.scale >= source.scale and integer_digits(value) + target.scale <= NUMERIC_DIGITS_MAX
         )

@@ -27,11 +27,12 @@ from headwater.sql.select.duckdb_expressions import (
 )
 from headwater.sql.select.duckdb_values import identifier, is_unsigned, quoted, to_stored, to_working
 from headwater.sql.select.functions import equality_key
-from headwater.sql.select.functions.forms import DUCKDB
+from headwater.sql.select.functions.forms import DUCKDB, within_range
 from headwater.sql.select.kernels.errors import user_error_of
 from headwater.sql.select.plan import (
     Aggregate,
     Call,
+    ColumnId,
     ColumnRef,
     Constant,
     Distinct,
@@ -41,6 +42,7 @@ from headwater.sql.select.plan import (
     Limit,
     Logical,
     Node,
+    OutputColumn,
     Project,
     Query,
     Scan,
@@ -51,6 +53,8 @@ from headwater.sql.select.plan import (
     Window,
 )
 from headwater.sql.select.recursion import deep
+from headwater.sql.select.walk import output_columns, read_columns
+from headwater.sql.select.zeros import columns_with_zeros
 
 
 @deep
@@ -95,8 +99,9 @@ class _Generator:
             prefix += "_"
         self._query = query
         self._relations = relations
-        self._around = Surroundings(mz_now, self.select, prefix)
+        self._around = Surroundings(mz_now, self.select, prefix, columns_with_zeros(query.root))
         self._column = self._around.column
+        self._read = read_columns(query.root)
         self._fillers = 0
 
     def whole(self) -> str:
@@ -109,10 +114,14 @@ class _Generator:
             tail = f"{self._order(node)}{tail}"
             node = node.input
         items = ", ".join(
-            f"{to_stored(self._column(output.id), output.type)} AS {identifier(output.name)}"
+            f"{to_stored(self._result(output), output.type)} AS {identifier(output.name)}"
             for output in self._query.output
         )
         return f"SELECT {items or self._filler()} FROM ({self.select(node)}){tail}"
+
+    def _result(self, output: OutputColumn) -> str:
+        value = self._around.value(output.id)
+        return value if output.id in self._read else within_range(DUCKDB, value, output.type)
 
     # Nodes
 
@@ -134,9 +143,7 @@ class _Generator:
             case Aggregate():
                 return self._aggregate(node)
             case Window():
-                calls = ", ".join(
-                    f"{window(call, self._around)} AS {self._column(o.id)}" for o, call in node.calls
-                )
+                calls = ", ".join(self._as_column(o.id, window(call, self._around)) for o, call in node.calls)
                 return f"SELECT *, {calls} FROM {self._from(node.input)}"
             case Distinct():
                 return self._distinct(node)
@@ -150,6 +157,9 @@ class _Generator:
                 else:
                     inner = f"SELECT * FROM {self._from(node.input)}"
                 return inner + self._limit(node)
+
+    def _as_column(self, number: ColumnId, text: str) -> str:
+        return f"{self._around.kept(number, text)} AS {self._column(number)}"
 
     def _from(self, node: Node) -> str:
         return f"({self.select(node)})"
@@ -196,18 +206,24 @@ class _Generator:
             return " UNION ALL ".join(rows)
         if len(node.rows) == 1:
             items = (
-                f"{self._text(value)} AS {self._column(output.id)}"
+                self._as_column(output.id, self._text(value))
                 for output, value in zip(node.columns, node.rows[0], strict=True)
             )
             return "SELECT " + ", ".join(items)
-        rows = ["(" + ", ".join(self._text(value) for value in row) + ")" for row in node.rows]
+        rows = [
+            "("
+            + ", ".join(
+                self._around.kept(output.id, self._text(value))
+                for output, value in zip(node.columns, row, strict=True)
+            )
+            + ")"
+            for row in node.rows
+        ]
         names = ", ".join(self._column(output.id) for output in node.columns)
         return f"SELECT * FROM (VALUES {', '.join(rows)}) AS v({names})"
 
     def _project(self, node: Project) -> str:
-        items = ", ".join(
-            f"{self._text(value)} AS {self._column(output.id)}" for output, value in node.columns
-        )
+        items = ", ".join(self._as_column(output.id, self._text(value)) for output, value in node.columns)
         source = self._filtered(node.input) if isinstance(node.input, Filter) else self._from(node.input)
         return f"SELECT {items or self._filler()} FROM {source}"
 
@@ -262,9 +278,10 @@ class _Generator:
             key = equality_key(DUCKDB, text, output.type)
             keys.append(key)
             # A group's values are equal but need not be identical: any of them will do.
-            shown = text if key == text else f"any_value({text})"
+            kept = self._around.kept(output.id, text)
+            shown = text if key == kept else f"any_value({kept})"
             items.append(f"{shown} AS {self._column(output.id)}")
-        items += [f"{aggregate(call, self._around)} AS {self._column(o.id)}" for o, call in node.aggregates]
+        items += [self._as_column(o.id, aggregate(call, self._around)) for o, call in node.aggregates]
         if not items:
             items = ["count(*) AS " + self._filler().rpartition(" ")[2]]
         by = f" GROUP BY {', '.join(_group_key(key) for key in keys)}" if keys else ""
@@ -272,11 +289,18 @@ class _Generator:
 
     def _distinct(self, node: Distinct) -> str:
         if not node.on:
-            return f"SELECT DISTINCT * FROM {self._from(node.input)}"
+            return f"SELECT {self._once(output_columns(node.input))} FROM {self._from(node.input)}"
         on = ", ".join(equality_key(DUCKDB, self._text(value), value.type) for value in node.on)
         ordering = order(node.order_by, self._around)
         place = f"row_number() OVER (PARTITION BY {on} {ordering})"
         return f"SELECT * FROM {self._from(node.input)} QUALIFY {place} = 1"
+
+    def _once(self, columns: tuple[OutputColumn, ...]) -> str:
+        """What to select of rows to get each once; of numerics that differ in their zeros, one."""
+        values = [self._around.value(column.id) for column in columns]
+        if values == [self._column(column.id) for column in columns]:
+            return "DISTINCT *"
+        return f"DISTINCT ON ({', '.join(values)}) *"
 
     def _set_operation(self, node: SetOperation) -> str:
         sides = []
@@ -286,6 +310,9 @@ class _Generator:
                 for number, output in zip(picked, node.columns, strict=True)
             )
             sides.append(f"(SELECT {items or self._filler()} FROM {self._from(side)})")
+        once = self._once(node.columns)
+        if node.kind == "union" and not node.all and once != "DISTINCT *":
+            return f"SELECT {once} FROM ({sides[0]} UNION ALL {sides[1]})"
         word = node.kind.upper() + (" ALL" if node.all else "")
         return f"{sides[0]} {word} {sides[1]}"
 

@@ -18,7 +18,7 @@ from headwater.core.types import BOOL, SqlType, format_type
 from headwater.sql.select.duckdb_values import literal, quoted
 from headwater.sql.select.functions import assignment_cast, equality_key, find_cast, sort_key
 from headwater.sql.select.functions.entry import Form, Function
-from headwater.sql.select.functions.forms import DUCKDB, duckdb_type
+from headwater.sql.select.functions.forms import DUCKDB, duckdb_type, retrimmed, trimmed, untrimmed
 from headwater.sql.select.plan import (
     AggregateCall,
     ArrayOf,
@@ -38,6 +38,7 @@ from headwater.sql.select.plan import (
     Subquery,
     WindowCall,
 )
+from headwater.sql.select.zeros import unconstrained
 
 _ENGINE_CALL: Final = re.compile(r"<<(\w+)\|")
 _TESTS: Final = {
@@ -60,10 +61,20 @@ class Surroundings:
     mz_now: int | None
     select: Callable[[Node], str]
     prefix: str = "c"
+    with_zeros: frozenset[ColumnId] = frozenset()
 
     def column(self, number: ColumnId) -> str:
         """How a column is called everywhere."""
         return f"{self.prefix}{number}"
+
+    def value(self, number: ColumnId) -> str:
+        """A column's value: a numeric that carries its zeros loses them."""
+        name = self.column(number)
+        return trimmed(DUCKDB, name) if number in self.with_zeros else name
+
+    def kept(self, number: ColumnId, text: str) -> str:
+        """An expression as it becomes a column."""
+        return untrimmed(DUCKDB, text) if number in self.with_zeros else text
 
 
 def apply(form: Form | None, name: str, texts: tuple[str, ...], types: tuple[SqlType, ...]) -> str:
@@ -79,17 +90,13 @@ def expression(value: Expression, around: Surroundings) -> str:
         case Constant():
             return literal(value.value, value.type)
         case ColumnRef():
-            return around.column(value.id)
+            return around.value(value.id)
         case Call():
             return _call(value, around)
         case Cast():
             return cast(expression(value.input, around), value.input.type, value.type, value.implicit)
         case Case():
-            branches = "".join(
-                f" WHEN {expression(when, around)} THEN {expression(then, around)}"
-                for when, then in value.branches
-            )
-            return f"(CASE{branches} ELSE {expression(value.otherwise, around)} END)"
+            return _case(value, around)
         case Logical():
             texts = [expression(argument, around) for argument in value.arguments]
             if value.operator in ("and", "or"):
@@ -110,6 +117,17 @@ def expression(value: Expression, around: Surroundings) -> str:
             return _record(value, around)
         case Parameter():
             raise InvariantViolation(f"parameter ${value.number} was not bound before generation")
+
+
+def _case(value: Case, around: Surroundings) -> str:
+    results = [expression(then, around) for then in (*(then for _, then in value.branches), value.otherwise)]
+    bare = [untrimmed(DUCKDB, text) for text in results] if unconstrained(value.type) else results
+    branches = "".join(
+        f" WHEN {expression(when, around)} THEN {text}"
+        for (when, _), text in zip(value.branches, bare[:-1], strict=True)
+    )
+    made = f"(CASE{branches} ELSE {bare[-1]} END)"
+    return made if bare == results else trimmed(DUCKDB, made)
 
 
 def _call(value: Call, around: Surroundings) -> str:
@@ -160,7 +178,8 @@ def _subquery(value: Subquery, around: Surroundings) -> str:
         raise InvariantViolation(f"a {value.kind} subquery without a column")
     picked = around.column(value.column)
     if value.kind == "scalar":
-        return f"(SELECT {picked} FROM ({inner}))"
+        made = f"(SELECT {picked} FROM ({inner}))"
+        return trimmed(DUCKDB, made) if value.column in around.with_zeros else made
     if value.kind == "array":
         return f"(SELECT coalesce(list({picked}), CAST([] AS {duckdb_type(value.type)})) FROM ({inner}))"
     return _quantified(value, inner, picked, around)
@@ -212,6 +231,9 @@ def aggregate(call: AggregateCall, around: Surroundings, over: str = "") -> str:
     """
     texts = tuple(expression(argument, around) for argument in call.arguments)
     types = tuple(argument.type for argument in call.arguments)
+    bare = texts
+    if unconstrained(call.type) and not call.distinct:
+        bare = tuple(untrimmed(DUCKDB, text) for text in texts)
     places = tuple(f"\x01{index}\x01" for index in range(len(texts)))
     form = apply(call.function.duckdb, call.function.name, places, types)
     suffix = over
@@ -225,9 +247,10 @@ def aggregate(call: AggregateCall, around: Surroundings, over: str = "") -> str:
 
     def filled(found: re.Match[str]) -> str:
         mark = found.group()
-        return ordering if mark == "\x02" else suffix if mark == "\x03" else texts[int(mark.strip("\x01"))]
+        return ordering if mark == "\x02" else suffix if mark == "\x03" else bare[int(mark.strip("\x01"))]
 
-    return re.sub("\x01\\d+\x01|[\x02\x03]", filled, form)
+    made = re.sub("\x01\\d+\x01|[\x02\x03]", filled, form)
+    return made if bare == texts else retrimmed(DUCKDB, made)
 
 
 def _engine_call(name: str, arguments: str, call: AggregateCall, ordered: bool) -> str:

@@ -18,36 +18,44 @@ import pyarrow as pa
 from headwater.core.errors import UserError
 from headwater.core.interval import DAY_US, HOUR_US, MINUTE_US
 from headwater.core.names import Names, SessionFacts
-from headwater.core.types import INT4, INT8, INTERVAL, NUMERIC_DIGITS_MAX, SqlType, format_type, numeric
+from headwater.core.types import INT4, INT8, INTERVAL, NUMERIC_DIGITS_MAX, TEXT, SqlType, format_type, numeric
 from headwater.formats.text import from_text, to_text
-from headwater.sql.select.plan import Constant
+from headwater.formats.text_numbers import numeric_value
+from headwater.sql.select.plan import Cast, Constant, Expression
 from headwater.sql.select.syntax import INTERVAL_FIELDS
 
 _MOMENTS: Final = {"now": 0, "today": 0, "yesterday": -1, "tomorrow": 1}
 _FIELD_US: Final = {"hour": HOUR_US, "minute": MINUTE_US}
+_DIGITS_MAX: Final = 16_383
 _TEXTS: Final = ("text", "unknown", "mz_aclitem")
 
 
-def number(text: str) -> Constant:
+def number(text: str) -> Expression:
     """A number as written: int4, int8 or numeric, the first that holds it."""
     if re.fullmatch(r"-?\d+", text):
-        value = int(text)
-        if -(2**31) <= value < 2**31:
-            return Constant(str(value), INT4)
-        if -(2**63) <= value < 2**63:
-            return Constant(str(value), INT8)
-    return numeric_constant(Decimal(text))
+        whole = int(text)
+        if -(2**31) <= whole < 2**31:
+            return Constant(str(whole), INT4)
+        if -(2**63) <= whole < 2**63:
+            return Constant(str(whole), INT8)
+    value = Decimal(text)
+    exponent = value.as_tuple().exponent
+    if not isinstance(exponent, int) or max(value.adjusted(), -exponent) > _DIGITS_MAX:
+        raise UserError("value overflows numeric format", "22003")
+    return numeric_constant(value)
 
 
-def numeric_constant(value: Decimal) -> Constant:
+def numeric_constant(value: Decimal) -> Expression:
     """A numeric with the scale it is written with, or unconstrained when that would not fit."""
-    shown = format(value, "f")
+    written = shown = format(value, "f")
     digits = shown.lstrip("-").replace(".", "").lstrip("0")
     scale = len(shown.partition(".")[2])
     fits = len(digits) <= NUMERIC_DIGITS_MAX and scale <= NUMERIC_DIGITS_MAX
     if "." in shown:
         shown = shown.rstrip("0").rstrip(".")
     shown = "0" if shown in ("-0", "") else shown
+    if not fits and shown != written:  # as text, which alone can keep the zeros
+        return Cast(Constant(written, TEXT), numeric())
     return Constant(shown, numeric(scale if fits else None))
 
 
@@ -62,7 +70,7 @@ def canonical(text: str, type_: SqlType) -> str:
 
 def literal(
     text: str, type_: SqlType, names: Names, facts: SessionFacts, at: int, explicit: bool
-) -> Constant:
+) -> Expression:
     """A string literal as a constant of a type."""
     try:
         if type_.kind in ("regclass", "regtype", "regproc", "regnamespace"):
@@ -73,8 +81,8 @@ def literal(
                 return Constant(moment, type_)
         if explicit and type_.kind in ("char", "varchar") and type_.length is not None:
             text = text[: type_.length]
-        if type_.kind == "numeric" and type_.scale is None and not explicit:
-            return _numeric(text)
+        if type_.kind == "numeric" and type_.scale is None:
+            return _numeric(text, explicit)
         return Constant(canonical(text, type_), type_)
     except UserError as error:
         if not error.position:
@@ -82,12 +90,22 @@ def literal(
         raise
 
 
-def _numeric(text: str) -> Constant:
-    """An unknown literal where a numeric is wanted keeps the scale it is written with."""
+def _numeric(text: str, explicit: bool) -> Expression:
+    """An unknown literal where a numeric is wanted keeps the scale it is written with.
+
+    With a cast that was written it is unconstrained, but its zeros still count.
+    """
     shown = canonical(text, numeric())
     if shown in ("NaN", "Infinity", "-Infinity"):
         return Constant(shown, numeric())
-    return numeric_constant(Decimal(shown))
+    value = numeric_value(text.strip())
+    if not explicit:
+        return numeric_constant(value)
+    return (
+        Constant(shown, numeric())
+        if shown == format(value, "f")
+        else Cast(numeric_constant(value), numeric())
+    )
 
 
 def _moment(text: str, type_: SqlType, facts: SessionFacts) -> str | None:

@@ -22,10 +22,9 @@ from typing import Final
 
 from headwater.core.errors import InvariantViolation, UserError, not_supported
 from headwater.sql.select import functions
-from headwater.sql.select.functions.forms import SPARK, spark_type
+from headwater.sql.select.functions.forms import SPARK, spark_type, trimmed, within_range
 from headwater.sql.select.plan import (
     Aggregate,
-    ColumnRef,
     Constant,
     Distinct,
     Expression,
@@ -59,7 +58,8 @@ from headwater.sql.select.spark_expressions import (
     with_lifted,
 )
 from headwater.sql.select.spark_literals import identifier, string_literal
-from headwater.sql.select.walk import output_columns
+from headwater.sql.select.walk import output_columns, read_columns
+from headwater.sql.select.zeros import columns_with_zeros
 
 __all__ = ["SESSION_SETTINGS", "generate", "supported", "translate_error"]
 
@@ -105,8 +105,16 @@ class _Nodes:
         self.writer = Writer(self.node, mz_now)
 
     def whole(self, query: Query) -> str:
-        columns = ", ".join(f"{_nullable(c)} AS o{i}" for i, c in enumerate(query.output))
+        self.writer.with_zeros = columns_with_zeros(query.root)
+        read = read_columns(query.root)
+        columns = ", ".join(
+            f"{_nullable(c, self._result(c, c.id in read))} AS o{i}" for i, c in enumerate(query.output)
+        )
         return f"SELECT {columns or '1 AS o0'} FROM ({self.node(query.root)})"
+
+    def _result(self, column: OutputColumn, read: bool) -> str:
+        value = self.writer.value(column.id)
+        return value if read else within_range(SPARK, value, column.type)
 
     def node(self, node: Node) -> str:
         match node:
@@ -118,7 +126,7 @@ class _Nodes:
                 return self._table_function(node)
             case Project(below, columns):
                 with self.writer.lifting() as lifted:
-                    texts = [f"{self.text(part)} AS {column_name(column.id)}" for column, part in columns]
+                    texts = [self.writer.as_column(column.id, self.text(part)) for column, part in columns]
                 return f"SELECT {', '.join(texts) or '1'} FROM ({self._below(below, lifted)})"
             case Filter(below, condition):
                 with self.writer.lifting() as lifted:
@@ -166,26 +174,30 @@ class _Nodes:
             return one if node.rows else "SELECT 1 WHERE FALSE"
         if len(node.rows) == 1:
             with self.writer.lifting() as lifted:
-                row = self._row(node.rows[0], names)
+                row = self._row(node, node.rows[0])
             return f"SELECT {row}{_source(lifted)}"
         with self.writer.staying():
             return self._several_values(node, names)
 
     def _several_values(self, node: Values, names: list[str]) -> str:
         if any(_has_subquery(part) for row in node.rows for part in row):
-            return " UNION ALL ".join(f"SELECT {self._row(row, names)}" for row in node.rows)
+            return " UNION ALL ".join(f"SELECT {self._row(node, row)}" for row in node.rows)
         rows = [", ".join(self.text(part) for part in row) for row in node.rows]
         if all(isinstance(part, Constant) for row in node.rows for part in row):
             return f"SELECT * FROM VALUES {', '.join(f'({row})' for row in rows)} AS v({', '.join(names)})"
-        structs = (f"named_struct({self._struct(row, names)})" for row in node.rows)
+        structs = (f"named_struct({self._struct(node, row)})" for row in node.rows)
         return f"SELECT inline(array({', '.join(structs)})) AS ({', '.join(names)})"
 
-    def _row(self, row: tuple[Expression, ...], names: list[str]) -> str:
-        return ", ".join(f"{self.text(part)} AS {name}" for part, name in zip(row, names, strict=True))
-
-    def _struct(self, row: tuple[Expression, ...], names: list[str]) -> str:
+    def _row(self, node: Values, row: tuple[Expression, ...]) -> str:
         return ", ".join(
-            f"{string_literal(name)}, {self.text(part)}" for part, name in zip(row, names, strict=True)
+            self.writer.as_column(column.id, self.text(part))
+            for part, column in zip(row, node.columns, strict=True)
+        )
+
+    def _struct(self, node: Values, row: tuple[Expression, ...]) -> str:
+        return ", ".join(
+            f"{string_literal(column_name(column.id))}, {self.text(part)}"
+            for part, column in zip(row, node.columns, strict=True)
         )
 
     # Table functions and joins
@@ -261,13 +273,14 @@ class _Nodes:
         keys: list[str] = []
         with self.writer.lifting() as lifted:
             for column, part in node.groups:
-                name = prepared.name(part) if isinstance(part, ColumnRef) else prepared.add(self.text(part))
-                key = prepared.key(functions.equality_key(SPARK, name, column.type))
+                name = prepared.bare(part, always=True)
+                value = trimmed(SPARK, name) if column.id in self.writer.with_zeros else name
+                key = prepared.key(functions.equality_key(SPARK, value, column.type))
                 value = name if key == name else f"first({name})"
                 texts.append(f"{value} AS {column_name(column.id)}")
                 keys.append(key)
             for column, call in node.aggregates:
-                texts.append(f"{aggregate(call, prepared)} AS {column_name(column.id)}")
+                texts.append(self.writer.as_column(column.id, aggregate(call, prepared)))
         grouped = f" GROUP BY {', '.join(keys)}" if keys else ""
         below = prepared.select(self._below(node.input, lifted))
         return f"SELECT {', '.join(texts) or 'count(*)'} FROM ({below}){grouped}"
@@ -276,7 +289,7 @@ class _Nodes:
         prepared = Prepared(self.writer)
         texts = [column_name(column.id) for column in output_columns(node.input)]
         with self.writer.lifting() as lifted:
-            texts += [f"{window(call, prepared)} AS {column_name(column.id)}" for column, call in node.calls]
+            texts += [self.writer.as_column(column.id, window(call, prepared)) for column, call in node.calls]
         return f"SELECT {', '.join(texts)} FROM ({prepared.select(self._below(node.input, lifted))})"
 
     def _distinct(self, node: Distinct) -> str:
@@ -288,7 +301,7 @@ class _Nodes:
     def _once(self, text: str, columns: tuple[OutputColumn, ...]) -> str:
         """Each row of a SELECT once; of rows that are equal but not the same, one."""
         names = [column_name(column.id) for column in columns]
-        keys = _equality_keys(columns)
+        keys = self._equality_keys(columns)
         if keys == names:
             return f"SELECT DISTINCT * FROM ({text})"
         prepared = Prepared(self.writer)
@@ -297,6 +310,9 @@ class _Nodes:
             name if key == name else f"first({name}) AS {name}" for key, name in zip(keys, names, strict=True)
         )
         return f"SELECT {values} FROM ({prepared.select(text)}) GROUP BY {grouped}"
+
+    def _equality_keys(self, columns: tuple[OutputColumn, ...]) -> list[str]:
+        return [functions.equality_key(SPARK, self.writer.value(c.id), c.type) for c in columns]
 
     def _distinct_on(self, node: Distinct, names: list[str]) -> str:
         prepared = Prepared(self.writer)
@@ -321,7 +337,7 @@ class _Nodes:
             return f"SELECT {columns or '1'} FROM ({self.node(input_)})"
 
         left, right = side(node.left, node.left_columns), side(node.right, node.right_columns)
-        same = _equality_keys(node.columns) == [column_name(column.id) for column in node.columns]
+        same = self._equality_keys(node.columns) == [column_name(column.id) for column in node.columns]
         if node.kind == "union" and not node.all and not same:
             return self._once(f"SELECT * FROM ({left}) UNION ALL SELECT * FROM ({right})", node.columns)
         if node.kind != "union" and not same:
@@ -348,18 +364,13 @@ def _source(lifted: list[Lifted]) -> str:
     return f" FROM ({with_lifted('SELECT 1', lifted)})" if lifted else ""
 
 
-def _equality_keys(columns: tuple[OutputColumn, ...]) -> list[str]:
-    return [functions.equality_key(SPARK, column_name(column.id), column.type) for column in columns]
-
-
-def _nullable(column: OutputColumn) -> str:
+def _nullable(column: OutputColumn, text: str) -> str:
     """A result's column; where structs are in it, their fields are made nullable.
 
     Spark knows that the fields of a struct it has just made are never NULL, and then cannot hand
     out as Arrow a row where the struct itself is.
     """
-    name = column_name(column.id)
-    return f"CAST({name} AS {spark_type(column.type)})" if "STRUCT" in spark_type(column.type) else name
+    return f"CAST({text} AS {spark_type(column.type)})" if "STRUCT" in spark_type(column.type) else text
 
 
 def _true(plan: Expression) -> bool:

@@ -19,10 +19,9 @@ from typing import Final
 from headwater.core.errors import InvariantViolation, not_supported
 from headwater.core.types import SqlType
 from headwater.sql.select import functions
-from headwater.sql.select.functions.forms import SPARK
+from headwater.sql.select.functions.forms import SPARK, retrimmed, untrimmed
 from headwater.sql.select.plan import (
     AggregateCall,
-    ColumnRef,
     Constant,
     Expression,
     SortKey,
@@ -38,6 +37,7 @@ from headwater.sql.select.spark_expressions import (
     spark_form,
 )
 from headwater.sql.select.walk import column_ids
+from headwater.sql.select.zeros import unconstrained
 
 _SEGMENT: Final = re.compile(r"<<(\w+)\|((?:(?!<<|>>).)*)>>", re.DOTALL)
 
@@ -59,9 +59,14 @@ class Prepared:
 
         What uses no column stays in its place: some arguments must be constants there.
         """
-        if isinstance(plan, ColumnRef) or not column_ids(plan):
-            return expression(plan, self.writer)
-        return self.add(expression(plan, self.writer))
+        text = expression(plan, self.writer)
+        return text if text.isidentifier() or not column_ids(plan) else self.add(text)
+
+    def bare(self, plan: Expression, always: bool = False) -> str:
+        """The same for what a numeric's zeros count of; `always` for a name even for a constant."""
+        text = untrimmed(SPARK, expression(plan, self.writer))
+        stays = text.isidentifier() or not (always or column_ids(plan))
+        return text if stays else self.add(text)
 
     def add(self, text: str) -> str:
         """The name of a new column."""
@@ -87,7 +92,8 @@ class Prepared:
 
 def aggregate(call: AggregateCall, prepared: Prepared, over: str = "") -> str:
     """An aggregate; `over` is the OVER clause of a window."""
-    texts = tuple(prepared.name(argument) for argument in call.arguments)
+    numbers = unconstrained(call.type) and not call.distinct
+    texts = tuple(map(prepared.bare if numbers else prepared.name, call.arguments))
     types = tuple(argument.type for argument in call.arguments)
     condition = None if call.filter is None else prepared.name(call.filter)
     where = "" if condition is None else f" FILTER (WHERE {condition})"
@@ -104,7 +110,7 @@ def aggregate(call: AggregateCall, prepared: Prepared, over: str = "") -> str:
     expanded, segments = _SEGMENT.subn(expand, text)
     if not segments:
         raise InvariantViolation(f"the Spark form of {call.function.name} aggregates nothing")
-    return expanded
+    return retrimmed(SPARK, expanded) if numbers else expanded
 
 
 def _list(value: str, call: AggregateCall, keys: list[str], where: str, over: str) -> str:
@@ -126,7 +132,8 @@ def window(call: WindowCall, prepared: Prepared) -> str:
     )
     order = ", ".join(f"{prepared.sort_key(key)} {direction(key)}" for key in call.order_by)
     ranking = call.call.function.name in _RANKING
-    if ranking and not order:
+    # Equal rows are one peer group, so the frame is the whole partition as without an order.
+    if not order and (ranking or call.call.function.name == "nth_value"):
         order = "TRUE"
     parts = [f"PARTITION BY {partition}" if partition else "", f"ORDER BY {order}" if order else ""]
     if call.frame is not None and not ranking:

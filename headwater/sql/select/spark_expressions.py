@@ -24,7 +24,7 @@ from headwater.core.errors import InvariantViolation, UserError, not_supported
 from headwater.core.types import TEXT, SqlType
 from headwater.sql.select import functions
 from headwater.sql.select.functions.entry import Form, Function
-from headwater.sql.select.functions.forms import SPARK, spark_type
+from headwater.sql.select.functions.forms import SPARK, spark_type, trimmed, untrimmed
 from headwater.sql.select.kernels.errors import marked_text
 from headwater.sql.select.plan import (
     ArrayOf,
@@ -49,6 +49,7 @@ from headwater.sql.select.plan import (
 )
 from headwater.sql.select.spark_literals import constant, null_literal, string_literal
 from headwater.sql.select.walk import free_column_ids
+from headwater.sql.select.zeros import unconstrained
 
 MANY_ROWS: Final = "more than one row returned by a subquery used as an expression"
 _PLACE: Final = re.compile(r"\{(\d+)\}")
@@ -84,12 +85,22 @@ class Writer:
 
     query: Callable[[Node], str]
     mz_now: int | None
+    with_zeros: frozenset[ColumnId] = frozenset()
     lifted: list[Lifted] | None = None
     _numbers: count[int] = field(default_factory=count)
 
     def fresh(self) -> str:
         """A name for a column or relation that only this text knows."""
         return f"t{next(self._numbers)}"
+
+    def value(self, id_: ColumnId) -> str:
+        """A column's value: a numeric that carries its zeros loses them."""
+        name = column_name(id_)
+        return trimmed(SPARK, name) if id_ in self.with_zeros else name
+
+    def as_column(self, id_: ColumnId, text: str) -> str:
+        """An expression as it becomes a column."""
+        return f"{untrimmed(SPARK, text) if id_ in self.with_zeros else text} AS {column_name(id_)}"
 
     @contextmanager
     def lifting(self) -> Iterator[list[Lifted]]:
@@ -135,7 +146,7 @@ def expression(plan: Expression, writer: Writer) -> str:
         case Constant(value, type_):
             return constant(value, type_)
         case ColumnRef(id_):
-            return column_name(id_)
+            return writer.value(id_)
         case Parameter(number):
             raise UserError(f"there is no parameter ${number}", "42P02")
         case Call():
@@ -238,10 +249,14 @@ def _cast(plan: Cast, writer: Writer) -> str:
 
 
 def _case(plan: Case, writer: Writer) -> str:
+    results = [expression(then, writer) for then in (*(then for _, then in plan.branches), plan.otherwise)]
+    bare = [untrimmed(SPARK, text) for text in results] if unconstrained(plan.type) else results
     branches = " ".join(
-        f"WHEN {expression(when, writer)} THEN {expression(then, writer)}" for when, then in plan.branches
+        f"WHEN {expression(when, writer)} THEN {text}"
+        for (when, _), text in zip(plan.branches, bare[:-1], strict=True)
     )
-    return f"(CASE {branches} ELSE {expression(plan.otherwise, writer)} END)"
+    made = f"(CASE {branches} ELSE {bare[-1]} END)"
+    return made if bare == results else trimmed(SPARK, made)
 
 
 def _logical(plan: Logical, writer: Writer) -> str:
@@ -268,7 +283,8 @@ def _in_list(operand: Expression, items: tuple[Expression, ...], writer: Writer)
 def _subquery(plan: Subquery, writer: Writer) -> str:
     match plan.kind:
         case "scalar":
-            return _scalar_subquery(plan, writer)
+            made = _scalar_subquery(plan, writer)
+            return trimmed(SPARK, made) if plan.column in writer.with_zeros else made
         case "exists":
             return f"EXISTS ({writer.query(plan.root)})"
         case "array":

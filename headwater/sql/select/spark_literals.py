@@ -63,6 +63,8 @@ def constant(text: str | None, type_: SqlType) -> str:
     """A value given by its canonical text."""
     if text is None:
         return null_literal(type_)
+    if type_.kind == "numeric" and type_.scale is None:
+        return string_literal(text)
     return _literal(
         _plain(from_text(pa.array([text], pa.string()), type_.bare() if _textual(type_) else type_)), type_
     )

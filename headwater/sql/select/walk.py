@@ -248,6 +248,13 @@ def output_columns(value: Node) -> tuple[OutputColumn, ...]:
             return output_columns(value.input) + tuple(column for column, _ in value.calls)
 
 
+def read_columns(value: Node) -> frozenset[ColumnId]:
+    """The columns that come out of a plan as they were read from a relation, under their first number."""
+    if isinstance(value, Scan):
+        return frozenset(column.id for column in value.columns)
+    return frozenset[ColumnId]().union(*map(read_columns, inputs(value)))
+
+
 def inputs(value: Node) -> Iterator[Node]:
     """The nodes directly below."""
     match value:

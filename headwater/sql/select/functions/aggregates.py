@@ -52,6 +52,7 @@ from headwater.sql.select.functions.forms import (
     cast_to,
     failure,
     first,
+    numeric_call,
     numeric_text,
     type_text,
 )
@@ -91,7 +92,7 @@ _ORDERED: Final[tuple[Wanted, ...]] = (
 
 def _numeric_sum(engine: str, texts: Texts, types: Types) -> str:
     if types[0].scale is None:
-        return call(engine, "hw_numeric_sum", f"<<list|{texts[0]}>>")
+        return numeric_call(engine, "hw_numeric_sum", f"<<list|{texts[0]}>>")
     return cast_to(engine, f"<<sum|{texts[0]}>>", types[0])
 
 
@@ -106,7 +107,7 @@ def _divided(engine: str, total: str, text: str) -> str:
     string = "STRING" if engine == SPARK else "VARCHAR"
     count = f"CAST(<<count|{text}>> AS {string})"
     # No rows give a NULL total, and NULL is what the kernel then answers.
-    return call(engine, "hw_numeric_div", total, f"coalesce(nullif({count}, '0'), '1')")
+    return numeric_call(engine, "hw_numeric_div", total, f"coalesce(nullif({count}, '0'), '1')")
 
 
 def _integer_average(engine: str, texts: Texts, types: Types) -> str:
@@ -117,7 +118,7 @@ def _integer_average(engine: str, texts: Texts, types: Types) -> str:
     return _divided(engine, total, texts[0])
 
 
-def _float_sum(engine: str, texts: Texts, types: Types) -> str:
+def _float_total(engine: str, texts: Texts, types: Types) -> str:
     """Infinity from finite values is an overflow."""
     infinity = "CAST('Infinity' AS DOUBLE)"
     value = texts[0] if types[0] == FLOAT8 else cast_to(engine, texts[0], FLOAT8)
@@ -128,8 +129,18 @@ def _float_sum(engine: str, texts: Texts, types: Types) -> str:
     )
 
 
+def _float_sum(engine: str, texts: Texts, types: Types) -> str:
+    """The engines begin with zero, PostgreSQL with the first value, which shows where all are -0."""
+    value = texts[0]
+    negative = f"({value} = 0 AND signbit({value}))"
+    if engine == SPARK:
+        negative = f"CAST({value} AS STRING) = '-0.0'"
+    total = _float_total(engine, texts, types)
+    return f"(CASE WHEN <<bool_and|{negative}>> THEN CAST('-0' AS DOUBLE) ELSE {total} END)"
+
+
 def _float_average(engine: str, texts: Texts, types: Types) -> str:
-    return f"({_float_sum(engine, texts, types)} / nullif(<<count|{texts[0]}>>, 0))"
+    return f"({_float_total(engine, texts, types)} / nullif(<<count|{texts[0]}>>, 0))"
 
 
 def _sums() -> list[Function]:
@@ -193,16 +204,14 @@ def _variances() -> list[Function]:
     for name in ("corr", "covar_pop", "covar_samp", "regr_slope", "regr_intercept", "regr_r2", "regr_sxx",
                  "regr_syy", "regr_sxy", "regr_avgx", "regr_avgy"):  # fmt: skip
         entries.append(_aggregate(name, (FLOAT8, FLOAT8), FLOAT8, *both(_pairs(name))))
-    entries.append(
-        _aggregate("regr_count", (FLOAT8, FLOAT8), INT8, "<<count|CASE WHEN {1} IS NOT NULL THEN {0} END>>")
-    )
+    entries.append(_aggregate("regr_count", (FLOAT8, FLOAT8), INT8, *both(_pair_count)))
     return entries
 
 
 def _numeric_variance(word: str) -> Make:
     def make(engine: str, texts: Texts, types: Types) -> str:
         string = "STRING" if engine == SPARK else "VARCHAR"
-        return call(engine, f"hw_numeric_{word}", f"<<list|CAST({texts[0]} AS {string})>>")
+        return numeric_call(engine, f"hw_numeric_{word}", f"<<list|CAST({texts[0]} AS {string})>>")
 
     return make
 
@@ -212,6 +221,11 @@ def _pairs(name: str) -> Make:
         return call(engine, "hw_float8_regression", f"<<list|{_pair(engine, *texts)}>>", f"'{name}'")
 
     return make
+
+
+def _pair_count(engine: str, texts: Texts, types: Types) -> str:
+    present = f"{texts[0]} IS NOT NULL AND {texts[1]} IS NOT NULL"
+    return f"<<count|CASE WHEN {present} THEN {_pair(engine, *texts)} END>>"
 
 
 def _pair(engine: str, first_text: str, second_text: str) -> str:

@@ -31,7 +31,9 @@ from headwater.sql.select.functions.forms import (
     failure,
     numeric_bare,
     numeric_text,
+    trimmed,
     type_text,
+    untrimmed,
 )
 from headwater.sql.select.kernels.casts import ARRAYS_READ, READ_AS
 
@@ -109,8 +111,8 @@ def _float_to_integer(engine: str, text: str, source: SqlType, target: SqlType) 
 def _numeric_to_integer(engine: str, text: str, source: SqlType, target: SqlType) -> str:
     if source.scale is None:
         if target.kind in _SIGNED:
-            return call(engine, f"hw_numeric_to_{target.kind}", text)
-        text = cast_to(engine, call(engine, "hw_numeric_fit", text, "0"), numeric(0))
+            return call(engine, f"hw_numeric_to_{target.kind}", untrimmed(engine, text))
+        text = _fitted(engine, text, numeric(0))
         return _checked(engine, text, target, target.kind)
     if engine == DUCKDB:
         return cast_to(engine, text, target)
@@ -135,13 +137,19 @@ def _to_numeric(engine: str, text: str, source: SqlType, target: SqlType) -> str
     if target.scale is None:
         return numeric_bare(engine, text, source)
     if source.scale is None:
-        return cast_to(engine, call(engine, "hw_numeric_fit", text, str(target.scale)), target)
+        return _fitted(engine, text, target)
     return text if source.scale == target.scale else cast_to(engine, text, target)
+
+
+def _fitted(engine: str, text: str, target: SqlType) -> str:
+    """An unconstrained numeric as a decimal."""
+    fit = call(engine, "hw_numeric_fit", untrimmed(engine, text), str(target.scale))
+    return cast_to(engine, fit, target)
 
 
 def _numeric_to_float(engine: str, text: str, source: SqlType, target: SqlType) -> str:
     # Through text, because the engines' own conversion is not correctly rounded.
-    double = call(engine, "hw_numeric_to_float8", text)
+    double = call(engine, "hw_numeric_to_float8", untrimmed(engine, text))
     if source.scale is not None:
         double = f"CAST({numeric_text(engine, text, source)} AS DOUBLE)"
     if target.kind == "float8":
@@ -211,6 +219,8 @@ def _from_text(engine: str, text: str, source: SqlType, target: SqlType) -> str:
     if target.kind in _REGISTERED:
         return call(engine, "hw_text_to_oid", text)
     read = call(engine, f"hw_text_to_{target.kind}", text)
+    if target.kind == "numeric":
+        return _modified(engine, trimmed(engine, read), target)
     if target.kind in _UNSIGNED:
         return cast_to(engine, read, target)
     return _modified(engine, read, target)
@@ -221,7 +231,7 @@ def _modified(engine: str, text: str, target: SqlType) -> str:
     if target.scale is None:
         return text
     if target.kind == "numeric":
-        return cast_to(engine, call(engine, "hw_numeric_fit", text, str(target.scale)), target)
+        return _fitted(engine, text, target)
     if target.kind in ("timestamp", "timestamptz", "time") and target.scale < 6:
         return call(engine, f"hw_{target.kind}_scale", text, str(target.scale))
     return text

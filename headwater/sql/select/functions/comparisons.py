@@ -42,7 +42,17 @@ from headwater.core.types import (
     format_type,
 )
 from headwater.sql.select.functions.entry import Form, Function, Wanted
-from headwater.sql.select.functions.forms import SPARK, Texts, Types, both, call, numeric_bare
+from headwater.sql.select.functions.forms import (
+    SPARK,
+    Texts,
+    Types,
+    both,
+    numeric_bare,
+    numeric_call,
+    numeric_text,
+    trimmed,
+    untrimmed,
+)
 
 _PLAIN: Final = (
     BOOL, INT2, INT4, INT8, UINT2, UINT4, UINT8, FLOAT4, FLOAT8, TEXT, NAME, SqlType('"char"'), BYTEA, DATE,
@@ -67,7 +77,7 @@ def sort_key(engine: str, text: str, type_: SqlType) -> str:
     """An expression whose values order as the typed values do."""
     match type_.kind:
         case "numeric" if type_.scale is None:
-            return f"hw_numeric_key({text})"
+            return f"hw_numeric_key({untrimmed(engine, text)})"
         case "jsonb":
             return f"hw_jsonb_key({text})"
         case kind if kind in ("json", "mz_aclitem"):
@@ -150,10 +160,13 @@ def _extreme(name: str) -> tuple[Form, Form]:
             return texts[0]
         if types[0].kind == "numeric" and any(type_.scale is None for type_ in types):
             values = ", ".join(
-                numeric_bare(engine, text, type_) for text, type_ in zip(texts, types, strict=True)
+                numeric_text(engine, text, type_) for text, type_ in zip(texts, types, strict=True)
             )
             listed = f"array({values})" if engine == SPARK else f"[{values}]"
-            return call(engine, "hw_numeric_extreme", listed, f"'{name}'")
+            return numeric_call(engine, "hw_numeric_extreme", listed, f"'{name}'")
+        if types[0].kind == "interval" and engine != SPARK:  # whose own takes 31 days for a month
+            better = f"CASE WHEN p IS NULL OR q {'>' if name == 'greatest' else '<'} p THEN q ELSE p END"
+            return f"list_reduce([{', '.join(texts)}], lambda p, q: {better})"
         if sort_key(engine, "x", types[0]) != "x":
             raise not_supported(f"{name} of {format_type(types[0])}")
         return f"{name}({', '.join(texts)})"
@@ -162,7 +175,19 @@ def _extreme(name: str) -> tuple[Form, Form]:
 
 
 def _coalesce(engine: str, texts: Texts, types: Types) -> str:
-    return f"coalesce({', '.join(texts)})"
+    bare = [untrimmed(engine, text) for text in texts]
+    if types[0].kind != "numeric" or bare == list(texts):
+        return f"coalesce({', '.join(texts)})"
+    return trimmed(engine, f"coalesce({', '.join(bare)})")
+
+
+def _counting(test: str) -> tuple[Form, Form]:
+    """How many arguments are NULL, or are not."""
+
+    def make(engine: str, texts: Texts, types: Types) -> str:
+        return "(" + " + ".join(f"CASE WHEN {text} {test} THEN 1 ELSE 0 END" for text in texts) + ")"
+
+    return both(make)
 
 
 def _same(types: Types) -> SqlType:
@@ -182,4 +207,6 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     _variadic("greatest", _extreme("greatest")),
     _variadic("least", _extreme("least")),
     _variadic("coalesce", both(_coalesce)),
+    Function("num_nulls", ("any",), INT4, *_counting("IS NULL"), variadic=True),
+    Function("num_nonnulls", ("any",), INT4, *_counting("IS NOT NULL"), variadic=True),
 )

@@ -62,6 +62,35 @@ def failure(engine: str, message: str, sqlstate: str) -> str:
     return f"{name}({quoted(marked_text(UserError(message, sqlstate)), engine)})"
 
 
+_DAYS: Final = (-2_440_588, 2_145_042_905)  # 4714-11-24 BC and 5874897-12-31, from 1970
+_DAY_US: Final = 86_400_000_000
+
+
+def within_range(engine: str, text: str, type_: SqlType) -> str:
+    """A computed date or timestamp that PostgreSQL has too, or an error; `text` is a column's name.
+
+    The engines' calendars are longer.  It is looked at where a result leaves, because a check in
+    the sum itself would keep an engine from seeing what a filter compares with.
+    """
+    if type_.kind == "date":
+        first, last = (
+            f"date_from_unix_date({day})" if engine == SPARK else f"make_date({day})" for day in _DAYS
+        )
+        beyond = f"{text} < {first} OR {text} > {last}"
+    elif type_.kind in ("timestamp", "timestamptz"):
+        moment = f"{_DAYS[0] * _DAY_US}"
+        if engine == SPARK:
+            first = f"timestamp_micros({moment}L)"
+            first = first if type_.kind == "timestamptz" else f"CAST({first} AS TIMESTAMP_NTZ)"
+        else:
+            first = f"make_{type_.kind}({moment})"
+        beyond = f"{text} < {first}"
+    else:
+        return text
+    word = "date" if type_.kind == "date" else "timestamp"
+    return f"CASE WHEN {beyond} THEN {failure(engine, f'{word} out of range', '22008')} ELSE {text} END"
+
+
 def by_kernel(kernel: str, *arguments: str) -> tuple[Form, Form]:
     """Both engines' templates for a kernel; arguments default to the function's own."""
     places = arguments or tuple(f"{{{i}}}" for i in range(len(KERNELS_BY_NAME[kernel].arguments)))
@@ -180,11 +209,52 @@ def cast_to(engine: str, text: str, type_: SqlType) -> str:
     return f"CAST({text} AS {working_type(engine, type_)})"
 
 
+# A kernel's numeric has all the digits after the point that PostgreSQL would show, because the
+# next kernel must count them; everybody else gets it in one of these, as canonical text.
+_TRIMS: Final = {
+    DUCKDB: (
+        ("rtrim(regexp_replace(", ", '([.][0-9]*?)0+$', '\\1'), '.')"),
+        ("rtrim(rtrim(", ", '0'), '.')"),
+    ),
+    SPARK: (
+        ("rtrim('.', regexp_replace(", ", '([.][0-9]*?)0+$', '$1'))"),
+        ("rtrim('.', rtrim('0', ", "))"),
+    ),
+}
+
+
+def trimmed(engine: str, text: str) -> str:
+    """A numeric's text without needless zeros."""
+    before, behind = _TRIMS[engine][0]
+    return f"{before}{text}{behind}"
+
+
+def untrimmed(engine: str, text: str) -> str:
+    """The text of a numeric with the zeros that were about to be taken away.
+
+    Every text is an atom, so one that begins as ours do is ours to its end.
+    """
+    for before, behind in _TRIMS[engine]:
+        if text.startswith(before) and text.endswith(behind):
+            return text[len(before) : -len(behind)]
+    return text
+
+
+def retrimmed(engine: str, text: str) -> str:
+    """Without needless zeros, and not twice."""
+    return text if untrimmed(engine, text) != text else trimmed(engine, text)
+
+
 def numeric_text(engine: str, text: str, type_: SqlType) -> str:
-    """A numeric as text for a kernel; one with a scale keeps its zeros."""
+    """A numeric as text for a kernel, with its zeros."""
     if type_.scale is None:
-        return text
+        return untrimmed(engine, text)
     return f"CAST({text} AS {'STRING' if engine == SPARK else 'VARCHAR'})"
+
+
+def numeric_call(engine: str, kernel: str, *arguments: str) -> str:
+    """The call of a kernel that answers a numeric with its zeros, as canonical text."""
+    return trimmed(engine, call(engine, kernel, *arguments))
 
 
 def numeric_bare(engine: str, text: str, type_: SqlType) -> str:
@@ -194,6 +264,5 @@ def numeric_bare(engine: str, text: str, type_: SqlType) -> str:
     shown = numeric_text(engine, text, type_)
     if type_.scale == 0:
         return shown
-    if engine == SPARK:
-        return f"rtrim('.', rtrim('0', {shown}))"
-    return f"rtrim(rtrim({shown}, '0'), '.')"
+    before, behind = _TRIMS[engine][1]
+    return f"{before}{shown}{behind}"

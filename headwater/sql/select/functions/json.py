@@ -112,7 +112,7 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     Function("to_jsonb", ("any",), JSONB, *_of_value("hw_to_jsonb")),
     Function("jsonb_build_object", ("any",), JSONB, *both(_build_object), variadic=True),
     Function("jsonb_build_array", ("any",), JSONB, *_of_values("hw_jsonb_build_array"), variadic=True),
-    Function("jsonb_build_object", (), JSONB, "'{{}}'", "'{{}}'"),
+    Function("jsonb_build_object", (), JSONB, *both(lambda engine, texts, types: "'{}'")),
     Function("jsonb_build_array", (), JSONB, "'[]'", "'[]'"),
     kernel_function("jsonb_typeof", (JSONB,), TEXT, "hw_jsonb_typeof"),
     kernel_function("json_typeof", (JSON,), TEXT, "hw_jsonb_typeof"),

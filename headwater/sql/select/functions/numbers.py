@@ -46,6 +46,7 @@ from headwater.sql.select.functions.forms import (
     kernel_function,
     native,
     numeric_bare,
+    numeric_call,
     numeric_text,
     operator,
 )
@@ -199,7 +200,7 @@ def _numeric_pair(symbol: str, rule: Callable[[Types], SqlType]) -> tuple[Form, 
         if rule(types).scale is not None:
             return f"({texts[0]} {symbol} {texts[1]})"
         values = [numeric_text(engine, text, type_) for text, type_ in zip(texts, types, strict=True)]
-        return call(engine, f"hw_numeric_{_WORDS[symbol]}", *values)
+        return numeric_call(engine, f"hw_numeric_{_WORDS[symbol]}", *values)
 
     return both(make)
 
@@ -212,7 +213,7 @@ def _over_texts(kernel: str) -> tuple[Form, Form]:
             numeric_text(engine, text, type_) if type_.kind == "numeric" else text
             for text, type_ in zip(texts, types, strict=True)
         ]
-        return call(engine, kernel, *values)
+        return numeric_call(engine, kernel, *values)
 
     return both(make)
 
@@ -237,7 +238,7 @@ def _numeric_unary(duckdb: str, kernel: str) -> tuple[Form, Form]:
 
     def make(engine: str, texts: Texts, types: Types) -> str:
         if types[0].scale is None:
-            return call(engine, kernel, texts[0])
+            return numeric_call(engine, kernel, numeric_text(engine, texts[0], types[0]))
         return duckdb.format(*texts)
 
     return both(make)
@@ -293,11 +294,12 @@ def _numeric_entries() -> list[Function]:
 
 
 def _log10(engine: str, texts: Texts, types: Types) -> str:
-    return call(engine, "hw_numeric_log", "'10'", numeric_text(engine, texts[0], types[0]))
+    return numeric_call(engine, "hw_numeric_log", "'10'", numeric_text(engine, texts[0], types[0]))
 
 
 def _bare(engine: str, texts: Texts, types: Types) -> str:
-    return numeric_bare(engine, texts[0], types[0])
+    # In parentheses, so that what is computed with it does not get the zeros back.
+    return f"({numeric_bare(engine, texts[0], types[0])})"
 
 
 FUNCTIONS: Final[tuple[Function, ...]] = (

@@ -1,6 +1,6 @@
 """Functions and operators over text and bytes.
 
-Length, concatenation and LIKE are the engines' own, which agree with PostgreSQL; whatever
+Length, concatenation and most of LIKE are the engines' own, which agree with PostgreSQL; whatever
 cuts, pads or matches goes through kernels, because there they do not.
 
 Not here: text to and from other types (casts.py, time.py for patterns of dates).
@@ -89,10 +89,21 @@ def _variadic(name: str, arguments: tuple[Wanted, ...], forms: tuple[Form, Form]
 # LIKE and regular expressions
 
 
-def _like(symbol: str, word: str) -> Function:
-    return operator(
-        symbol, _T2, BOOL, f"({{0}} {word} {{1}} ESCAPE '\\')", f"({{0}} {word} {{1}} ESCAPE '\\\\')"
-    )
+def _like(symbol: str, word: str, kernel: str) -> Function:
+    """By the engine where the pattern is a constant without escapes, else by a kernel.
+
+    Spark's ILIKE takes other letters for the same than PostgreSQL's beyond ASCII.
+    """
+
+    def make(engine: str, texts: Texts, types: Types) -> str:
+        escape = "\\\\" if engine == SPARK else "\\"
+        constant = texts[1].startswith("'") and escape not in texts[1]
+        if constant and not (engine == SPARK and kernel == "hw_ilike"):
+            return f"({texts[0]} {word} {texts[1]} ESCAPE '{escape}')"
+        found = call(engine, kernel, *texts)
+        return f"(NOT {found})" if word.startswith("NOT") else found
+
+    return Function(symbol, _T2, BOOL, *both(make), "operator")
 
 
 def _regex(symbol: str, flags: str, negated: bool) -> Function:
@@ -245,8 +256,8 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     _variadic("format", (TEXT, "any"), both(_format)),
     *_lengths(),
     *_parts(),
-    native("lower", _T1, TEXT, "hw_lower({0})", "lower({0})"),
-    native("upper", _T1, TEXT, "hw_upper({0})", "upper({0})"),
+    native("lower", _T1, TEXT, "lower({0})", "hw_lower({0})"),
+    kernel_function("upper", _T1, TEXT, "hw_upper"),
     kernel_function("reverse", _T1, TEXT, "hw_reverse"),
     native("starts_with", _T2, BOOL, "starts_with({0}, {1})", "startswith({0}, {1})"),
     operator("^@", _T2, BOOL, "starts_with({0}, {1})", "startswith({0}, {1})"),
@@ -260,10 +271,10 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     kernel_function("like_escape", _T2, TEXT, "hw_like_escape"),
     kernel_function("similar_to_escape", _T2, TEXT, "hw_similar_to_escape"),
     Function("similar_to_escape", _T1, TEXT, *both(_similar)),
-    _like("~~", "LIKE"),
-    _like("~~*", "ILIKE"),
-    _like("!~~", "NOT LIKE"),
-    _like("!~~*", "NOT ILIKE"),
+    _like("~~", "LIKE", "hw_like"),
+    _like("~~*", "ILIKE", "hw_ilike"),
+    _like("!~~", "NOT LIKE", "hw_like"),
+    _like("!~~*", "NOT ILIKE", "hw_ilike"),
     *_expressions(),
     *_bytes(),
 )

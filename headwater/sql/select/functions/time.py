@@ -8,6 +8,7 @@ Not here: now() and its kin, which the binder makes constants; text (casts.py).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from headwater.core.types import (
@@ -37,6 +38,7 @@ from headwater.sql.select.functions.forms import (
     numeric_text,
     operator,
 )
+from headwater.sql.select.kernels.times import FIELDS
 
 _MOMENTS: Final = (TIMESTAMP, TIMESTAMPTZ)
 _DAY_US: Final = 86_400_000_000
@@ -137,14 +139,29 @@ def _sums() -> list[Function]:
 # Fields
 
 
-def _extract(kind: str) -> tuple[Form, Form]:
-    """Millionths from a kernel, as a numeric(6)."""
+def _extract(kind: str, scale: int = 6) -> tuple[Form, Form]:
+    """Millionths from a kernel, as a numeric with so many of the six digits."""
 
     def make(engine: str, texts: Texts, types: Types) -> str:
-        millionths = call(engine, f"hw_extract_{kind}", *texts)
-        return f"(CAST({millionths} AS DECIMAL(38,0)) * CAST(0.000001 AS DECIMAL(38,6)))"
+        number = call(engine, f"hw_extract_{kind}", *texts)
+        if scale < 6:
+            number = f"({number} {'div' if engine == SPARK else '//'} {10 ** (6 - scale)})"
+        whole = f"CAST({number} AS DECIMAL(38,0))"
+        return f"({whole} * CAST({10.0**-scale:.{scale}f} AS DECIMAL(38,{scale})))" if scale else whole
 
     return both(make)
+
+
+def extracting(function: Function, field: str) -> Function:
+    """extract() of a field that is known: its number has the digits after the point it can have."""
+    kind = function.arguments[1]
+    if not isinstance(kind, SqlType):
+        return function
+    scale = {"second": 6, "milliseconds": 3, "epoch": 0 if kind == DATE else 6}.get(
+        FIELDS.get(field.lower(), ""), 0
+    )
+    duckdb, spark = _extract(kind.kind, scale)
+    return replace(function, returns=numeric(scale), duckdb=duckdb, spark=spark)
 
 
 def _date_part(kind: str) -> tuple[Form, Form]:

@@ -9,7 +9,7 @@ from typing import Final
 
 from headwater.core.types import FLOAT8, INT4, INT8
 from headwater.sql.select.functions.entry import Form, Function, TypeRule, Wanted
-from headwater.sql.select.functions.forms import first
+from headwater.sql.select.functions.forms import DUCKDB, failure, first
 
 
 def _window(
@@ -17,6 +17,13 @@ def _window(
 ) -> Function:
     return Function(name, arguments, returns, duckdb, duckdb if spark == "" else spark, "window")
 
+
+# DuckDB answers NULL for a place before the first.
+_NTH: Final = (
+    "<<nth_value|{0}, CASE WHEN {1} <= 0 THEN "
+    + failure(DUCKDB, "argument of nth_value must be greater than zero", "22016")
+    + " ELSE {1} END>>"
+)
 
 FUNCTIONS: Final[tuple[Function, ...]] = (
     _window("row_number", (), INT8, "CAST(<<row_number|>> AS BIGINT)"),
@@ -36,5 +43,5 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     ),
     _window("first_value", ("anyelement",), first, "<<first_value|{0}>>"),
     _window("last_value", ("anyelement",), first, "<<last_value|{0}>>"),
-    _window("nth_value", ("anyelement", INT4), first, "<<nth_value|{0}, {1}>>"),
+    _window("nth_value", ("anyelement", INT4), first, _NTH, "<<nth_value|{0}, {1}>>"),
 )

@@ -18,11 +18,11 @@ from headwater.core.errors import UserError
 from headwater.sql.select.kernels.intervals import divided
 from headwater.sql.select.kernels.kernel import Interval, Kernel, row_wise
 from headwater.sql.select.kernels.numerics import (
-    canonical,
     exact_product,
     exact_sum,
     quotient,
     quotient_scale,
+    shown,
     square_root,
 )
 
@@ -36,7 +36,7 @@ def _present(values: Iterable[Any]) -> list[Any]:
 
 def _numeric_sum(texts: list[str | None]) -> str | None:
     values = _present(texts)
-    return canonical(exact_sum(map(Decimal, values))) if values else None
+    return shown(exact_sum(map(Decimal, values))) if values else None
 
 
 def _numeric_variance(sample: bool, root: bool) -> Callable[[list[str | None]], str | None]:
@@ -55,7 +55,7 @@ def _numeric_variance(sample: bool, root: bool) -> Callable[[list[str | None]], 
         bottom = Decimal(count * (count - 1) if sample else count * count)
         scale = quotient_scale(top, bottom)
         variance = quotient(top, bottom, scale)
-        return canonical(square_root(variance, scale) if root else variance)
+        return shown(square_root(variance, scale) if root else variance)
 
     return run
 
@@ -251,7 +251,7 @@ _VARIANCES: Final = {
 }
 
 KERNELS: Final[tuple[Kernel, ...]] = (
-    row_wise("hw_numeric_sum", ("text[]",), "text", _numeric_sum, raises=False),
+    row_wise("hw_numeric_sum", ("text[]",), "text", _numeric_sum),
     *(
         row_wise(f"hw_numeric_{name}", ("text[]",), "text", _numeric_variance(*how), raises=False)
         for name, how in _VARIANCES.items()

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from headwater.core.types import FACTS, SqlType, array_of, type_from_json
 from headwater.formats.text import from_text, to_text
+from headwater.formats.text_numbers import numeric_value
 from headwater.sql.select.kernels.kernel import Kernel
 
 # What a kernel that reads a kind answers; kinds that are text already need none.
@@ -59,6 +60,22 @@ def _reader(kind: str) -> Kernel:
     return Kernel(f"hw_text_to_{kind}", ("text",), returns, run)
 
 
+def _read_numeric(texts: pa.Array) -> pa.Array:
+    """An unconstrained numeric with the zeros it is written with."""
+    read = from_text(texts, SqlType("numeric"))
+    written = [
+        canonical
+        if canonical is None or canonical == text or canonical.endswith(("N", "y"))
+        else _written(text)
+        for text, canonical in zip(texts.to_pylist(), read.to_pylist(), strict=True)
+    ]
+    return pa.array(written, pa.string())
+
+
+def _written(text: str) -> str:
+    return format(numeric_value(text.strip()), "f")
+
+
 def _array_reader(kind: str) -> Kernel:
     name = READ_AS.get(kind, "text")
     return Kernel(
@@ -77,6 +94,7 @@ ARRAYS_READ: Final = tuple(
 
 KERNELS: Final[tuple[Kernel, ...]] = (
     Kernel("hw_to_text", ("any", "text"), "text", _print, raises=False),
-    *(_reader(kind) for kind in READ_AS),
+    *(_reader(kind) for kind in READ_AS if kind != "numeric"),
+    Kernel("hw_text_to_numeric", ("text",), "text", _read_numeric),
     *(_array_reader(kind) for kind in ARRAYS_READ),
 )

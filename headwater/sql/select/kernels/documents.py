@@ -86,8 +86,9 @@ def _number(text: str) -> Any:
 
 
 def _iso(text: str) -> str:
-    whole = text.replace(" ", "T", 1)
-    return f"{whole}:00" if whole.endswith("+00") else whole
+    whole, _, era = text.replace(" ", "T", 1).partition(" ")
+    zoned = f"{whole}:00" if whole.endswith("+00") else whole
+    return f"{zoned} {era}" if era else zoned
 
 
 def _type_of(types: pa.Array) -> SqlType:

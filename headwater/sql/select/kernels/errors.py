@@ -24,6 +24,8 @@ _MARKED: Final = re.compile(r"HW\|([0-9A-Z]{5})\|([^|\n]*)\|([^|\n]*)\|([^|\n]*)
 
 # DuckDB names the physical type in its messages, Spark the SQL type.
 _RANGES: Final[dict[str, str]] = {
+    "S": "smallint",
+    "integral divide": "bigint",
     "INT8": "smallint",
     "INT16": "smallint",
     "SMALLINT": "smallint",
@@ -42,8 +44,13 @@ _RANGES: Final[dict[str, str]] = {
     "DOUBLE": "double precision",
 }
 _DIVISION: Final = re.compile(r"division by zero|DIVIDE_BY_ZERO|REMAINDER_BY_ZERO", re.IGNORECASE)
+_PLACES: Final = re.compile(
+    r'Argument for ntile must be greater|VALUE_OUT_OF_RANGE\] Cannot resolve "n(?:th_value|tile)'
+)
 _LIKE_END: Final = re.compile(r"Like pattern must not end with escape|ESC_AT_THE_END")
 _OVERFLOWS: Final = (
+    re.compile(r"BINARY_ARITHMETIC_OVERFLOW\] -?\d+(S) "),
+    re.compile(r"Overflow in (integral divide)"),
     re.compile(r"Overflow in \w+ of (\w+)"),
     re.compile(r"out of range for the destination type (\w+)"),
     re.compile(r'CAST_OVERFLOW\].* cannot be cast to "(\w+)'),
@@ -59,6 +66,10 @@ _DECIMAL: Final = re.compile(
 )
 _QUERY: Final = re.compile(r"\n\s*LINE \d+:|== SQL ")  # behind it the engine shows the query's text
 _FLOAT: Final = re.compile(r"out of range for the destination type FLOAT|to \"FLOAT\"")
+_DATE: Final = re.compile(r"Date out of range|Cannot (?:add|subtract) .* to date", re.IGNORECASE)
+_MOMENT: Final = re.compile(
+    r"not in timestamp range|timestamp out of range|Overflow .* TIMESTAMP", re.IGNORECASE
+)
 _RANGE_ONLY: Final = re.compile(r"ARITHMETIC_OVERFLOW|Out of Range Error|CAST_OVERFLOW")
 
 
@@ -81,10 +92,19 @@ def user_error_of(text: str) -> UserError | None:
         return UserError(
             "an escape before an ordinary character in a LIKE pattern not yet supported", "0A000"
         )
+    found = _PLACES.search(text)
+    if found is not None:
+        name = "nth_value" if "nth" in found.group() else "ntile"
+        state = "22016" if name == "nth_value" else "22014"
+        return UserError(f"argument of {name} must be greater than zero", state)
     if _DIVISION.search(text):
         return UserError("division by zero", "22012")
     if _FLOAT.search(text):
         return UserError("value out of range: overflow", "22003")
+    if _DATE.search(text):
+        return UserError("date out of range", "22008")
+    if _MOMENT.search(text):
+        return UserError("timestamp out of range", "22008")
     found = _LEAST.search(text)
     if found is not None:
         return UserError(f"{_LEAST_NAMES[found.group(1)]} out of range", "22003")

@@ -1,6 +1,6 @@
 """to_char over numbers: the patterns 9 0 . , D G S MI SG PR FM, and text in quotes.
 
-PL, currency, ordinals, Roman numerals, exponents and V are refused.
+PL, currency, ordinals, Roman numerals, exponents, B and V are refused, and a point that no digit follows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TOKEN: Final = re.compile(
     re.DOTALL,
 )
 _SIGNS: Final = ("S", "MI", "SG", "PR")
-_REFUSED: Final = re.compile(r"EEEE|eeee|PL|pl|RN|rn|TH|th|V|v|L|l|C|c", re.DOTALL)
+_REFUSED: Final = re.compile(r"EEEE|eeee|PL|pl|RN|rn|TH|th|V|v|L|l|C|c|B|b", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,10 @@ def _template(text: str) -> _Template:
         elif token[0] not in ',"\\' and _REFUSED.fullmatch(token):
             raise not_supported(f'the number template pattern "{token}"')
         tokens.append(word if word in _SIGNS else token)
+    if sign == "PR" and tokens[-1] != "PR":
+        raise not_supported("a number template with PR inside")
+    if pointed and not after:
+        raise not_supported("a number template without digits behind the point")
     if not before:
         raise not_supported("a number template without digits before the point")
     return _Template(tuple(tokens), bare, before, after, zero_from, zero_to, sign, pointed)

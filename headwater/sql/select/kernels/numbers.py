@@ -159,6 +159,13 @@ def _degrees(value: float) -> float:
     return result
 
 
+def _radians(value: float) -> float:
+    result = value * (math.pi / 180.0)
+    if result == 0 and value != 0:
+        raise _raised(_UNDERFLOW)
+    return result
+
+
 _SINGLE: Final[dict[str, Callable[..., float]]] = {
     "ceil": _whole(math.ceil),
     "floor": _whole(math.floor),
@@ -183,7 +190,7 @@ _SINGLE: Final[dict[str, Callable[..., float]]] = {
     "acosh": math.acosh,
     "atanh": _arc_hyperbolic_tangent,
     "degrees": _degrees,
-    "radians": lambda value: value * (math.pi / 180.0),
+    "radians": _radians,
 }
 
 
@@ -227,6 +234,8 @@ def _width_bucket(value: float, low: float, high: float, count: int) -> int:
     before, beyond = (value < low, value >= high) if low < high else (value > low, value <= high)
     if before:
         return 0
+    if beyond and count == 2**31 - 1:
+        raise _raised("integer out of range")
     if beyond:
         return count + 1
     return int(count * ((value - low) / (high - low))) + 1

@@ -1,10 +1,10 @@
-"""Kernels over unconstrained numerics: canonical text in, canonical text out.
+"""Kernels over unconstrained numerics: text in, text out, with PostgreSQL's digits after the point.
 
 Sums, differences and products are exact.  Quotients, roots, logarithms and powers have as
 many digits after the point as PostgreSQL gives them, which it decides by the numbers'
-weights in base 10000 so that at least 16 digits are significant; then needless zeros go.
-Texts that come from a decimal(38, s) keep their zeros on the way in, because their number
-of digits after the point is part of that decision.
+weights in base 10000 so that at least 16 digits are significant, and by how many digits the
+numbers themselves have there.  So results keep their zeros, for the next kernel to count
+them; forms take them away (functions/forms.py) before anybody else sees the text.
 
 A sort key is bytes that order as the numbers do: NaN is the greatest.
 
@@ -42,14 +42,21 @@ _LOG10_E: Final = 0.434294481903252
 _LN_10: Final = 2.302585092994046
 
 
-def canonical(value: Decimal) -> str:
-    """No exponent, no needless zeros, no minus zero; NaN and infinities by name."""
+def shown(value: Decimal) -> str:
+    """No exponent, no minus zero, all its digits after the point; NaN and infinities by name."""
     if not value.is_finite():
         return "NaN" if value.is_nan() else "Infinity" if value > 0 else "-Infinity"
-    text = format(value, "f")
+    if value.adjusted() >= _WEIGHT_MAX and value:
+        raise _overflow()
+    return format(value if value else value.copy_abs(), "f")
+
+
+def canonical(value: Decimal) -> str:
+    """The same without needless zeros."""
+    text = shown(value)
     if "." in text:
         text = text.rstrip("0").rstrip(".")
-    return "0" if text in ("-0", "") else text
+    return text
 
 
 def _overflow() -> UserError:
@@ -191,8 +198,8 @@ def logarithm(base: Decimal, value: Decimal) -> Decimal:
     """The logarithm to a base."""
     if base.is_nan() or value.is_nan():
         return Decimal("NaN")
-    _check_logarithm(base)
-    _check_logarithm(value)
+    for number in sorted((base, value)):  # a negative one is complained about first
+        _check_logarithm(number)
     if base.is_infinite():
         return Decimal("NaN") if value.is_infinite() else Decimal(0)
     if value.is_infinite():
@@ -289,9 +296,9 @@ def _placed(rounding: str) -> Callable[[str, int], str]:
     def run(text: str, places: int) -> str:
         value = Decimal(text)
         places = max(min(places, 2000), -2000)
-        if not value.is_finite() or _scale(value) <= places:
-            return canonical(value)
-        return canonical(value.quantize(Decimal(1).scaleb(-places, _EXACT), rounding, _EXACT))
+        if not value.is_finite():
+            return shown(value)
+        return shown(value.quantize(Decimal(1).scaleb(-places, _EXACT), rounding, _EXACT))
 
     return run
 
@@ -302,7 +309,7 @@ round_half_away: Final = _placed(ROUND_HALF_UP)
 def _whole(rounding: str) -> Callable[[str], str]:
     def run(text: str) -> str:
         value = Decimal(text)
-        return canonical(value.to_integral_value(rounding, _EXACT) if value.is_finite() else value)
+        return shown(value.to_integral_value(rounding, _EXACT) if value.is_finite() else value)
 
     return run
 
@@ -313,11 +320,11 @@ def _sign(text: str) -> str:
 
 
 def _two(function: Callable[[Decimal, Decimal], Decimal]) -> Callable[[str, str], str]:
-    return lambda left, right: canonical(function(Decimal(left), Decimal(right)))
+    return lambda left, right: shown(function(Decimal(left), Decimal(right)))
 
 
 def _one(function: Callable[[Decimal], Decimal]) -> Callable[[str], str]:
-    return lambda text: canonical(function(Decimal(text)))
+    return lambda text: shown(function(Decimal(text)))
 
 
 def _gcd(left: Decimal, right: Decimal) -> Decimal:
@@ -433,16 +440,16 @@ def _to_integer(low: int, high: int, name: str) -> Callable[[str], int]:
 _PAIR: Final = ("text", "text")
 
 KERNELS: Final[tuple[Kernel, ...]] = (
-    row_wise("hw_numeric_add", _PAIR, "text", _two(_EXACT.add), raises=False),
-    row_wise("hw_numeric_sub", _PAIR, "text", _two(_EXACT.subtract), raises=False),
-    row_wise("hw_numeric_mul", _PAIR, "text", _two(_EXACT.multiply), raises=False),
+    row_wise("hw_numeric_add", _PAIR, "text", _two(_EXACT.add)),
+    row_wise("hw_numeric_sub", _PAIR, "text", _two(_EXACT.subtract)),
+    row_wise("hw_numeric_mul", _PAIR, "text", _two(_EXACT.multiply)),
     row_wise("hw_numeric_div", _PAIR, "text", _two(divide)),
     row_wise("hw_numeric_mod", _PAIR, "text", _two(remainder)),
     row_wise("hw_numeric_idiv", _PAIR, "text", _two(_integer_quotient)),
     row_wise("hw_numeric_power", _PAIR, "text", _two(power)),
     row_wise("hw_numeric_log", _PAIR, "text", _two(logarithm)),
     row_wise("hw_numeric_gcd", _PAIR, "text", _two(_gcd), raises=False),
-    row_wise("hw_numeric_lcm", _PAIR, "text", _two(_lcm), raises=False),
+    row_wise("hw_numeric_lcm", _PAIR, "text", _two(_lcm)),
     row_wise("hw_numeric_neg", ("text",), "text", _one(Decimal.copy_negate), raises=False),
     row_wise("hw_numeric_abs", ("text",), "text", _one(Decimal.copy_abs), raises=False),
     row_wise("hw_numeric_sign", ("text",), "text", _sign, raises=False),
@@ -457,7 +464,6 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     row_wise("hw_numeric_fit", ("text", "int4"), "text", fit),
     row_wise("hw_numeric_extreme", ("text[]", "text"), "text", _extreme, raises=False),
     row_wise("hw_numeric_key", ("text",), "bytea", sort_key, raises=False),
-    row_wise("hw_numeric_canonical", ("text",), "text", _one(lambda value: value), raises=False),
     row_wise("hw_numeric_to_float8", ("text",), "float8", _to_float),
     row_wise("hw_numeric_to_int2", ("text",), "int2", _to_integer(-(2**15), 2**15 - 1, "smallint")),
     row_wise("hw_numeric_to_int4", ("text",), "int4", _to_integer(-(2**31), 2**31 - 1, "integer")),

@@ -8,6 +8,7 @@ Not here: numbers (number_patterns.py).
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -54,12 +55,15 @@ def fields_of(template: str) -> tuple[Field, ...]:
         found = _FIELD.match(template, place)
         if found is not None and found.group(2):
             prefix, word, suffix = found.groups()
-            if "TM" in prefix.upper() or (suffix or "").upper() == "SP":
+            zone = word.upper() in ("OF", "TZH", "TZM", "TZ") and (prefix or suffix)
+            if len(prefix) > 2 or prefix.upper() in ("TM", "FX") or (suffix or "").upper() == "SP" or zone:
                 raise not_supported(f'the template pattern "{found.group()}"')
             fields.append(Field(word, "FM" in prefix.upper(), suffix or ""))
             place = found.end()
             continue
         modifier = re.compile(r"FM|fm|FX|fx").match(template, place)
+        if modifier is not None and modifier.group().upper() == "FX":
+            raise not_supported(f'the template pattern "{modifier.group()}"')
         if modifier is not None and fields_follow(template, modifier.end()):
             place = modifier.end()
             continue
@@ -144,7 +148,8 @@ def _iso(clock: _Clock) -> tuple[int, int, int]:
 def _time_part(word: str, clock: _Clock, field: Field) -> str | None:
     match word:
         case "HH" | "HH12":
-            return _padded(clock.hour % 12 or 12, 2, field)
+            half = int(math.fmod(clock.hour, 12)) or 12
+            return str(half) if field.bare else f"{half:0{2 if clock.hour >= 0 else 3}d}"
         case "HH24":
             return _padded(clock.hour, 2, field)
         case "MI":
@@ -152,17 +157,18 @@ def _time_part(word: str, clock: _Clock, field: Field) -> str | None:
         case "SS":
             return _padded(clock.second, 2, field)
         case "MS":
-            return f"{clock.microsecond // 1000:03d}"
+            return f"{int(clock.microsecond / 1000):03d}"
         case "US":
             return f"{clock.microsecond:06d}"
         case "SSSS" | "SSSSS":
             return str(clock.hour * 3600 + clock.minute * 60 + clock.second)
         case "AM" | "PM":
-            return _cased("PM" if clock.hour % 24 >= 12 else "AM", field.word)
+            return _cased("PM" if math.fmod(clock.hour, 24) >= 12 else "AM", field.word)
         case "A.M." | "P.M.":
-            return _cased("P.M." if clock.hour % 24 >= 12 else "A.M.", field.word)
+            return _cased("P.M." if math.fmod(clock.hour, 24) >= 12 else "A.M.", field.word)
         case _ if word.startswith("FF"):
-            return f"{clock.microsecond:06d}"[: int(word[2])]
+            digits = int(word[2])
+            return f"{int(clock.microsecond / 10 ** (6 - digits)):0{digits}d}"
     return None
 
 
@@ -257,18 +263,18 @@ def _shown_interval(value: Interval, template: str) -> str | None:
     months, days, microseconds = value
     if template == "":
         return None
-    if months < 0 or days < 0 or microseconds < 0:
-        raise not_supported("to_char of a negative interval")
-    seconds, microsecond = divmod(microseconds, 1_000_000)
+    # Every part has the sign of what it is a part of.
+    toward, ahead = -1 if months < 0 else 1, -1 if microseconds < 0 else 1
+    seconds, microsecond = divmod(abs(microseconds), 1_000_000)
     clock = _Clock(
-        months // 12,
-        months % 12,
+        toward * (abs(months) // 12),
+        toward * (abs(months) % 12),
         days,
         0,
-        seconds // 3600,
-        seconds // 60 % 60,
-        seconds % 60,
-        microsecond,
+        ahead * (seconds // 3600),
+        ahead * (seconds // 60 % 60),
+        ahead * (seconds % 60),
+        ahead * microsecond,
         None,
     )
     parts: list[str] = []
@@ -278,7 +284,8 @@ def _shown_interval(value: Interval, template: str) -> str | None:
             parts.append(field.literal)
         elif word in ("YYYY", "MM", "DD"):
             number = {"YYYY": clock.year, "MM": clock.month, "DD": clock.day}[word]
-            parts.append(_padded(number, len(word), field))
+            counted = word == "DD" and not field.bare  # whose sign takes a place of the two
+            parts.append(f"{number:02d}" if counted else _padded(number, len(word), field))
         else:
             text = _time_part(word, clock, field)
             if text is None or field.ordinal:
@@ -291,6 +298,15 @@ def _shown_interval(value: Interval, template: str) -> str | None:
 
 _WIDTHS: Final = {"YYYY": 4, "YYY": 3, "YY": 2, "Y": 1, "MM": 2, "DD": 2, "DDD": 3, "HH24": 2, "HH12": 2,
                   "HH": 2, "MI": 2, "SS": 2, "MS": 3, "US": 6, "SSSS": 5, "SSSSS": 5}  # fmt: skip
+# Fields that are one thing in several spellings.
+_TARGETS: Final = {
+    word: name
+    for name, words in {
+        "YYYY": "YYY YY Y", "HH24": "HH12 HH", "MM": "MONTH MON", "SSSSS": "SSSS", "DAY": "DY",
+        "PM": "AM A.M. P.M.", "MS": "US FF1 FF2 FF3 FF4 FF5 FF6",
+    }.items()
+    for word in words.split()
+}  # fmt: skip
 _WIDTHS_ALL: Final = {**_WIDTHS, **{f"FF{n}": n for n in range(1, 7)}}
 
 
@@ -298,6 +314,9 @@ def _read(text: str, template: str) -> dict[str, int]:
     """The values that the template's fields have in the text."""
     values: dict[str, int] = {}
     fields = fields_of(template)
+    targets = [_TARGETS.get(field.word.upper(), field.word.upper()) for field in fields if field.word]
+    if len(set(targets)) < len(targets) or ("DDD" in targets and not {"MM", "DD"}.isdisjoint(targets)):
+        raise not_supported("a date template that names a field twice")
     place = 0
     for index, field in enumerate(fields):
         word = field.word.upper()
@@ -354,6 +373,8 @@ def _read_number(
             hint='If your source string is not fixed-width, try using the "FM" modifier.',
         )
     number = int(digits.group())
+    if len(digits.group()) > {"MS": 3, "US": 6}.get(word, int(word[2]) if word.startswith("FF") else 99):
+        raise _out_of_range(text)
     if word == "MS":
         number = int(digits.group()[:3].ljust(3, "0")) * 1000
     elif word == "US" or word.startswith("FF"):
@@ -413,6 +434,8 @@ def _moment(text: str, template: str) -> int:
     if "YYYY" not in values or values["YYYY"] == 0:
         raise not_supported("to_timestamp and to_date without a year")
     year = values["YYYY"]
+    if year > 294_276:
+        raise UserError("timestamp out of range", "22008")
     month, day = values.get("MM", 1), values.get("DD", 1)
     if not 1 <= month <= 12 or not 1 <= day <= 31:
         raise _out_of_range(text)

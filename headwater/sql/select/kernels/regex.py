@@ -8,9 +8,12 @@ there is a match never depends on that, so `~` takes any pattern.  Functions tha
 matched text find the longest end by trying ends from the right, and refuse what would still
 leave doubt: non-greedy quantifiers, and alternatives of different lengths inside groups.
 
-Character classes mean ASCII, as under the C collation.
+Letters are Unicode's, as in a UTF-8 locale, digits ASCII's.  Python calls other characters a part
+of a word than the C library in a few places (numbers in circles, marks of some scripts), and
+knows no class of upper-case letters or punctuation beyond ASCII: there a text is refused.
+Without regard to case a character stands for its one lower and its one upper case.
 
-Not here: LIKE (the engines' own), the functions (texts.py).
+Not here: LIKE (letters.py), the functions (texts.py).
 """
 
 from __future__ import annotations
@@ -22,10 +25,12 @@ from functools import lru_cache
 from typing import Final
 
 from headwater.core.errors import UserError, not_supported
+from headwater.sql.select.kernels.letters import lower_letter, of_word, upper_letter
 
+_SPACE: Final = " \\t\\n\\r\\f\\v\u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000"
+# Classes that are no list of characters stand beside the others of a bracket expression.
+_LETTERS: Final = {"alnum": r"[^\W_]", "alpha": r"[^\W0-9_]", "word": r"\w"}
 _CLASSES: Final = {
-    "alnum": "a-zA-Z0-9",
-    "alpha": "a-zA-Z",
     "blank": " \\t",
     "cntrl": "\\x00-\\x1f\\x7f",
     "digit": "0-9",
@@ -33,12 +38,12 @@ _CLASSES: Final = {
     "lower": "a-z",
     "print": " -~",
     "punct": "!-/:-@\\[-`{-~",
-    "space": " \\t\\n\\r\\f\\v",
+    "space": _SPACE,
     "upper": "A-Z",
     "xdigit": "0-9A-Fa-f",
-    "word": "a-zA-Z0-9_",
 }
-_SHORT: Final = {"d": "0-9", "s": " \\t\\n\\r\\f\\v", "w": "a-zA-Z0-9_"}
+_EVERYWHERE: Final = ("digit", "space", "xdigit")  # the same beyond ASCII
+_SHORT: Final = {"d": "0-9", "s": _SPACE}
 _CHARACTERS: Final = {
     "a": "\a",
     "b": "\b",
@@ -72,6 +77,8 @@ class Pattern:
     compiled: re.Pattern[str]
     refused: str | None  # why the matched text may not be used
     longest: bool  # whether ends must be tried from the right
+    words: bool = False  # whether it asks what belongs to a word
+    ascii_only: bool = False  # whether it asks what is known of ASCII only
 
 
 @dataclass(slots=True)
@@ -81,6 +88,9 @@ class _Reader:
     text: str
     newlines: bool  # whether newlines are special to . [^] ^ $
     expanded: bool
+    fold: bool = False
+    words: bool = False
+    ascii_only: bool = False
     place: int = 0
     depth: int = 0
     groups: int = 0
@@ -171,7 +181,14 @@ class _Reader:
                 raise invalid("quantifier operand invalid")
             case ")":
                 raise invalid("parentheses () not balanced")
-        return re.escape(character), True, 1
+        return self.literal(character), True, 1
+
+    def literal(self, character: str) -> str:
+        """A character by itself, in both cases if these are the same."""
+        cases = {character, lower_letter(character), upper_letter(character)}
+        if not self.fold or len(cases) == 1:
+            return re.escape(character)
+        return f"[{''.join(map(re.escape, sorted(cases)))}]"
 
     def _group(self) -> tuple[str, bool, int | None]:
         opening = "("
@@ -226,8 +243,12 @@ class _Reader:
         if character in "dswDSW":
             negated = "^" if character.isupper() else ""
             newline = "\\n" if negated and self.newlines else ""
+            if character in "wW":
+                self.words = True
+                return f"[{negated}\\w{newline}]", True, 1
             return f"[{negated}{_SHORT[character.lower()]}{newline}]", True, 1
         if character in _CONSTRAINTS:
+            self.words |= character not in "AZ"
             self.anchored_inside = True
             return _CONSTRAINTS[character], False, 0
         if character in "123456789":
@@ -237,7 +258,7 @@ class _Reader:
             if int(digits) > self.groups:
                 raise invalid("invalid backreference number")
             return f"(?:\\{digits})", True, None
-        return re.escape(self._escaped_character(character)), True, 1
+        return self.literal(self._escaped_character(character)), True, 1
 
     def _escaped_character(self, character: str) -> str:
         if character in _CHARACTERS:
@@ -258,24 +279,33 @@ class _Reader:
         negated = self.peek() == "^"
         self.place += negated
         parts: list[str] = []
+        letters: list[str] = []
         first = True
         while first or self.peek() != "]":
             if self.peek() == "":
                 raise invalid("brackets [] not balanced")
             first = False
-            parts.append(self._bracket_item())
+            item = self._bracket_item()
+            (letters if item in _LETTERS.values() else parts).append(item)
         self.place += 1
         inside = "".join(parts)
         newline = "\\n" if negated and self.newlines else ""
-        return f"[{'^' if negated else ''}{inside}{newline}]"
+        self.words |= bool(letters)
+        if not letters:
+            return f"[{'^' if negated else ''}{inside}{newline}]"
+        if negated:
+            rest = f"[^{inside}{newline}]" if inside or newline else "(?s:.)"
+            return f"(?:{''.join(f'(?!{part})' for part in letters)}{rest})"
+        return f"(?:{'|'.join([*letters, *([f'[{inside}]'] if inside else [])])})"
 
     def _bracket_item(self) -> str:
         for opening in ("[:", "[=", "[."):
             if self.text.startswith(opening, self.place):
                 return self._named_class(opening)
+        start = self.place
         low, single = self._bracket_character()
         if not single or self.peek() != "-" or self.text[self.place + 1 : self.place + 2] in ("]", ""):
-            return low
+            return self._cases(low) if single else low
         self.place += 1
         if self.peek() == "[" and self.text[self.place + 1 : self.place + 2] in (":", "=", "."):
             raise invalid("invalid character range")
@@ -286,7 +316,22 @@ class _Reader:
             raise invalid("invalid character range") from None
         if not single:
             raise invalid("invalid character range")
-        return f"{low}-{high}"
+        return self._range(low, high, self.text[start : self.place])
+
+    def _cases(self, escaped: str) -> str:
+        """A character of a bracket expression, in both cases if these are the same."""
+        character = escaped[-1]
+        cases = {character, lower_letter(character), upper_letter(character)}
+        return escaped if not self.fold or len(cases) == 1 else "".join(sorted(cases))
+
+    def _range(self, low: str, high: str, shown: str) -> str:
+        if not self.fold:
+            return f"{low}-{high}"
+        first, last = ord(low[-1]), ord(high[-1])
+        if last > 127:
+            raise not_supported(f'the range "{shown}" without regard to case')
+        letters = [chr(code) for code in range(first, last + 1) if chr(code).isalpha()]
+        return f"{low}-{high}{''.join(letters).swapcase()}"
 
     def _named_class(self, opening: str) -> str:
         if opening != "[:":
@@ -295,17 +340,22 @@ class _Reader:
         name = self.text[self.place + 2 : end] if end > 0 else ""
         if name in ("<", ">"):
             raise not_supported("[[:<:]] in regular expressions", hint="Use \\m and \\M.")
-        if name not in _CLASSES:
+        if name not in _CLASSES and name not in _LETTERS:
             raise invalid("invalid character class")
         self.place = end + 2
-        return _CLASSES[name]
+        if name in _LETTERS:
+            return _LETTERS[name]
+        self.ascii_only |= name not in _EVERYWHERE
+        return "a-zA-Z" if self.fold and name in ("upper", "lower") else _CLASSES[name]
 
     def _bracket_character(self) -> tuple[str, bool]:
         character = self.take()
         if character != "\\":
             return re.escape(character), True
         character = self.take()
-        if character in "dsw":
+        if character == "w":
+            return _LETTERS["word"], False
+        if character and character in "ds":
             return _SHORT[character], False
         if character in ("D", "S", "W") or character == "":
             raise invalid("invalid escape \\ sequence")
@@ -320,20 +370,37 @@ def compiled(pattern: str, flags: str = "") -> Pattern:
         pattern, flags = pattern[embedded.end() :], flags + embedded.group(1)
     options = _options(flags)
     if options["quote"]:
-        mode = re.IGNORECASE if options["fold"] else re.NOFLAG
-        return Pattern(re.compile(re.escape(pattern), mode | re.ASCII), None, False)
+        plain = _Reader("", False, False, options["fold"])
+        return Pattern(re.compile("".join(map(plain.literal, pattern))), None, False)
     if pattern.startswith("***"):
         raise not_supported("directors in regular expressions")
-    reader = _Reader(pattern, options["newlines"], options["expanded"])
+    reader = _Reader(pattern, options["newlines"], options["expanded"], options["fold"])
     text, _ = reader.translate()
     if reader.place < len(pattern):
         raise invalid("parentheses () not balanced")
     try:
-        found = re.compile(text, (re.IGNORECASE if options["fold"] else re.NOFLAG) | re.ASCII)
+        found = re.compile(text)
     except (re.error, OverflowError) as error:
         raise not_supported(f'the regular expression "{pattern}"') from error
     competing = reader.branched or reader.variable > 1
-    return Pattern(found, _doubt(reader, pattern), competing and not _ends(reader, pattern))
+    return Pattern(
+        found,
+        _doubt(reader, pattern),
+        competing and not _ends(reader, pattern),
+        reader.words,
+        reader.ascii_only,
+    )
+
+
+def _check(pattern: Pattern, text: str) -> None:
+    """Refuses a text of which it is not known how PostgreSQL would class it."""
+    if not (pattern.words or pattern.ascii_only) or text.isascii():
+        return
+    if pattern.ascii_only:
+        raise not_supported("classes of characters other than letters and digits for text beyond ASCII")
+    for character in text:
+        if character > "\x7f" and of_word(character) is not (re.match(r"\w", character) is not None):
+            raise not_supported(f'telling whether "{character}" belongs to a word')
 
 
 def _doubt(reader: _Reader, pattern: str) -> str | None:
@@ -382,13 +449,17 @@ def _options(flags: str) -> dict[str, bool]:
 
 def matches(pattern: str, text: str, flags: str = "") -> bool:
     """Whether the pattern is found anywhere in the text."""
-    return compiled(pattern, flags).compiled.search(text) is not None
+    found = compiled(pattern, flags)
+    _check(found, text)
+    return found.compiled.search(text) is not None
 
 
 def find(pattern: Pattern, text: str, place: int = 0) -> re.Match[str] | None:
     """The leftmost match, the longest of them."""
     if pattern.refused is not None:
         raise not_supported(pattern.refused)
+    if place == 0:
+        _check(pattern, text)
     found = pattern.compiled.search(text, place)
     if found is None or not pattern.longest:
         return found

@@ -68,7 +68,9 @@ def _parse_ident(text: str) -> list[str]:
     parts: list[str] = []
     rest = text.strip()
     while True:
-        found = re.match(r'\s*(?:"((?:[^"]|"")+)"|([A-Za-z_\u0080-\uffff][\w$]*))\s*', rest)
+        found = re.match(
+            r'\s*(?:"((?:[^"]|"")+)"|([A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_$\u0080-\U0010ffff]*))\s*', rest
+        )
         if found is None:
             raise UserError(f'string is not a valid identifier: "{text}"', "22023")
         quoted, plain = found.groups()

@@ -1,7 +1,7 @@
 """Kernels over text: where the engines count, pad, cut or match otherwise than PostgreSQL.
 
-Characters are code points.  Not here: concatenation, length, LIKE (the engines' own),
-regular expressions as such (regex.py), digests (digests.py).
+Characters are code points.  Not here: concatenation and length (the engines' own), letters and
+LIKE (letters.py), regular expressions as such (regex.py), digests (digests.py).
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def _left(text: str, count: int) -> str:
 
 
 def _right(text: str, count: int) -> str:
-    if count < 0:
-        return text[-count:]
+    if count < 0:  # the least integer has no opposite, so PostgreSQL skips nothing
+        return text if count == -(2**31) else text[-count:]
     return text[len(text) - min(count, len(text)) :]
 
 
@@ -118,10 +118,6 @@ def _ltrim(text: str, characters: str) -> str:
 
 def _rtrim(text: str, characters: str) -> str:
     return text.rstrip(characters) if characters else text
-
-
-def _initcap(text: str) -> str:
-    return re.sub(r"[^\W_]+", lambda word: word.group()[0].upper() + word.group()[1:].lower(), text)
 
 
 def _replace(text: str, old: str, new: str) -> str:
@@ -380,8 +376,6 @@ _TEXT2: Final = ("text", "text")
 _TEXT3: Final = ("text", "text", "text")
 
 KERNELS: Final[tuple[Kernel, ...]] = (
-    row_wise("hw_lower", ("text",), "text", str.lower, raises=False),
-    row_wise("hw_upper", ("text",), "text", str.upper, raises=False),
     row_wise("hw_substring", ("text", "int4", "int4"), "text", substring),
     row_wise("hw_substring_from", ("text", "int4"), "text", _substring_from, raises=False),
     row_wise("hw_bytea_substring", ("bytea", "int4", "int4"), "bytea", _byte_substring),
@@ -399,7 +393,6 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     row_wise("hw_ltrim", _TEXT2, "text", _ltrim, raises=False),
     row_wise("hw_rtrim", _TEXT2, "text", _rtrim, raises=False),
     row_wise("hw_reverse", ("text",), "text", lambda text: text[::-1], raises=False),
-    row_wise("hw_initcap", ("text",), "text", _initcap, raises=False),
     row_wise("hw_replace", _TEXT3, "text", _replace, raises=False),
     row_wise("hw_translate", _TEXT3, "text", _translate, raises=False),
     row_wise("hw_chr", ("int4",), "text", _character),

@@ -38,7 +38,7 @@ _NAMES: Final = {
     "interval": "interval",
 }
 
-_FIELDS: Final[dict[str, str]] = {
+FIELDS: Final[dict[str, str]] = {
     alias: field
     for field, aliases in {
         "microseconds": "us usec usecs usecond useconds microsecon microsecond microseconds",
@@ -249,7 +249,7 @@ def _by_field(
     result = np.zeros(len(moments), np.int64)
     listed = np.array(names.to_pylist(), dtype=object)
     for name in {name for name, gone in zip(listed, missing, strict=True) if not gone}:
-        field = _FIELDS.get(name.strip().lower())
+        field = FIELDS.get(name.lower())
         # To date_trunc, which cannot take the epoch, other fields than zones are unknown.
         if field is None or (field not in allowed and "epoch" not in allowed and field not in _ZONES):
             raise _unknown_field(name, kind)
@@ -313,9 +313,7 @@ def _date_part(kind: str) -> Kernel:
     extract = _extract(kind)
 
     def run(names: pa.Array, values: pa.Array) -> pa.Array:
-        fields = [
-            None if name is None else _FIELDS.get(name.strip().lower(), "") for name in names.to_pylist()
-        ]
+        fields = [None if name is None else FIELDS.get(name.lower(), "") for name in names.to_pylist()]
         results = [
             None if number is None or field is None else _as_float(number, field)
             for number, field in zip(extract.function(names, values).to_pylist(), fields, strict=True)
@@ -326,7 +324,7 @@ def _date_part(kind: str) -> Kernel:
 
 
 def _date_part_interval(name: str, value: Interval) -> float:
-    field = _FIELDS.get(name.strip().lower(), "")
+    field = FIELDS.get(name.lower(), "")
     if field != "epoch":
         return _as_float(_extract_interval(name, value), field)
     months, days, microseconds = value
@@ -339,7 +337,7 @@ def _date_part_interval(name: str, value: Interval) -> float:
 
 def _extract_interval(name: str, value: Interval) -> int:
     months, days, microseconds = value
-    field = _FIELDS.get(name.strip().lower())
+    field = FIELDS.get(name.lower())
     if field is None:
         raise _unknown_field(name, "interval")
     sign = -1 if microseconds < 0 else 1
@@ -374,7 +372,7 @@ def _extract_interval(name: str, value: Interval) -> int:
 
 def _trunc_interval(name: str, value: Interval) -> Interval:
     months, days, microseconds = value
-    field = _FIELDS.get(name.strip().lower())
+    field = FIELDS.get(name.lower())
     if field is None:
         raise _unknown_field(name, "interval")
     units = {"millennium": 12_000, "century": 1_200, "decade": 120, "year": 12, "quarter": 3, "month": 1}
@@ -500,14 +498,20 @@ def _span(start: int | None, end: int | None) -> tuple[int, int | None] | None:
 # Making
 
 
-def _make_date(year: int, month: int, day: int) -> int:
-    shown = f"{year}-{month:02d}-{day:02d}"
+def _make_date(year: int, month: int, day: int, with_time: bool = False) -> int:
     astronomical = year if year > 0 else year + 1
-    if year == 0 or not 1 <= month <= 12 or not 1 <= day <= 31 or not -4713 < year < 5_874_898:
-        raise UserError(f"date field value out of range: {shown}", "22008")
-    days = days_from_civil(astronomical, month, day)
-    if civil_from_days(days) != (astronomical, month, day):
-        raise UserError(f"date field value out of range: {shown}", "22008")
+    shown = f"{year if with_time or not year else astronomical}-{month:02d}-{day:02d}"
+    wrong = UserError(f"date field value out of range: {shown}", "22008")
+    if year == 0 or not 1 <= month <= 12 or not 1 <= day <= 31:
+        raise wrong
+    beyond = not -4714 <= year < 5_874_898
+    # Far away every leap year has one nearby, four centuries apart.
+    near = astronomical % 400 + 2000 if beyond else astronomical
+    days = days_from_civil(near, month, day)
+    if civil_from_days(days) != (near, month, day):
+        raise wrong
+    if beyond or days * DAY_US < TIMESTAMP_MIN:
+        raise UserError(f"date out of range: {shown}", "22008")
     return days
 
 
@@ -517,12 +521,15 @@ def _make_time(hour: int, minute: int, second: float) -> int:
     )
     fine = hour >= 0 and 0 <= minute <= 59 and 0 <= second <= 60 and total <= DAY_US
     if not fine:
-        raise UserError(f"time field value out of range: {hour}:{minute:02d}:{second:02g}", "22008")
+        seconds = f"{second:02g}" if math.isfinite(second) else "NaN" if second != second else "Infinity"
+        shown = f"{hour}:{minute:02d}:{'-' if second == -math.inf else ''}{seconds}"
+        raise UserError(f"time field value out of range: {shown}", "22008")
     return total
 
 
 def _make_timestamp(year: int, month: int, day: int, hour: int, minute: int, second: float) -> int:
-    return int(_checked(np.int64(_make_date(year, month, day) * DAY_US + _make_time(hour, minute, second))))
+    days = _make_date(year, month, day, with_time=True)
+    return int(_checked(np.int64(days * DAY_US + _make_time(hour, minute, second))))
 
 
 def _from_epoch(seconds: float) -> int:
@@ -530,8 +537,9 @@ def _from_epoch(seconds: float) -> int:
         raise UserError("timestamp cannot be NaN", "22008")
     if math.isinf(seconds):
         raise not_supported("infinite timestamps")
-    moment = round((seconds - _EPOCH_2000 / 1_000_000) * 1_000_000) + _EPOCH_2000
-    if not TIMESTAMP_MIN <= moment <= TIMESTAMP_MAX:
+    near = abs(seconds) < 1e13
+    moment = round((seconds - _EPOCH_2000 / 1_000_000) * 1_000_000) + _EPOCH_2000 if near else 0
+    if not near or not TIMESTAMP_MIN <= moment <= TIMESTAMP_MAX:
         raise UserError(f'timestamp out of range: "{seconds:g}"', "22008")
     return moment
 

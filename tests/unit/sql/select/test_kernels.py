@@ -306,9 +306,9 @@ def test_in_spark_only_the_rows_that_fail_carry_an_error() -> None:
 
 
 def test_a_kernel_that_never_fails_answers_spark_plainly() -> None:
-    function, returns = spark_function(KERNELS_BY_NAME["hw_numeric_add"])
+    function, returns = spark_function(KERNELS_BY_NAME["hw_numeric_neg"])
     assert returns == "string"
-    assert function(pa.array(["1", None]), pa.array(["2.5", "1"])).to_pylist() == ["3.5", None]
+    assert function(pa.array(["2.50", None])).to_pylist() == ["-2.50", None]
 
 
 def test_strict_kernels_answer_null_without_being_called() -> None:
