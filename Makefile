@@ -9,12 +9,12 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed-$(shell cat requirements.txt pyproject.toml | sha256sum | cut -c1-16)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java postgresql fmt check unit test bench soak demo lock
+.PHONY: help setup java postgresql fmt check unit test bench bench-postgres soak demo lock
 
 help: ## print this manual
 	@echo "Headwater: make demo shows it, make test proves it; both install what they need."
 	@echo
-	@sed -nE 's/^([a-z]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 24
 
 setup: $(INSTALLED) java ## install Python packages and Java, where absent; nothing else
 
@@ -45,8 +45,11 @@ unit: setup ## tests of pure functions and small machines: seconds
 test: check setup postgresql ## everything: check, then unit, text, wire and chaos tests
 	$(BIN)/pytest tests --ignore tests/test_tidy.py
 
-bench: setup postgresql ## benchmarks; numbers on the terminal and in tests/bench
-	$(BIN)/pytest -s -o python_files='bench_*.py' tests/bench
+bench: setup postgresql ## what load generators reach; numbers on the terminal and in docs/benchmarks.md
+	$(BIN)/pytest -s -o timeout=0 tests/bench/bench_foundation.py
+
+bench-postgres: setup postgresql ## what PostgreSQL sources reach, beside the upstream's own tools
+	$(BIN)/pytest -s -o timeout=0 tests/bench/bench_postgres.py
 
 soak: setup postgresql ## eight busy sources for two hours, or for HEADWATER_SOAK_S=seconds
 	$(BIN)/pytest -s -o timeout=0 -o python_files='soak_*.py' tests/chaos

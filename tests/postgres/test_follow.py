@@ -15,6 +15,7 @@ import pytest
 
 from tests.postgres.conftest import Database
 from tests.postgres.following import Following, following
+from tests.support.clients import Follower
 from tests.support.server import HeadwaterServer, eventually
 
 CHANGES = (
@@ -401,6 +402,40 @@ def test_a_value_that_cannot_be_kept_stops_its_table_and_names_the_column(
         here.follows("a")
         database.run("INSERT INTO a VALUES (1, '-infinity')")
         assert 'column "at"' in here.error_of("a")
+
+
+def test_a_subscription_tells_the_same_changes(server: HeadwaterServer, database: Database) -> None:
+    """Truncation, and values that an update leaves as they were, too."""
+    long = "(SELECT string_agg(md5(random()::text), '') FROM generate_series(1, 300))"
+    with following(
+        server,
+        database,
+        "CREATE TABLE t (id int PRIMARY KEY, n int, a text)",
+        "CREATE TABLE u (n int)",
+        "ALTER TABLE u REPLICA IDENTITY FULL",
+        "ALTER TABLE t ALTER a SET STORAGE EXTERNAL",
+        f"INSERT INTO t SELECT g, 0, {long} FROM generate_series(1, 10) AS g",
+    ) as here:
+        for table in "tu":
+            here.create_table(table)
+            here.follows(table)
+        followers = [Follower(server, f"{here.schema}.{table}") for table in "tu"]
+        for follower in followers:
+            follower.start()
+            eventually(partial(getattr, follower, "complete"))
+        for statements in (
+            ("UPDATE t SET n = n + 1", "INSERT INTO u VALUES (1), (1), (2)"),
+            ("BEGIN; TRUNCATE t, u; INSERT INTO t VALUES (1, 1, 'x'); INSERT INTO u VALUES (1); COMMIT",),
+            (f"INSERT INTO t SELECT g, 0, {long} FROM generate_series(5, 9) AS g", "UPDATE t SET n = 7"),
+            ("TRUNCATE t", "DELETE FROM u"),
+        ):
+            database.run(*statements)
+            for table in "tu":
+                here.follows(table)
+        for follower in followers:
+            eventually(partial(lambda f: not f.rows, follower))
+            follower.stop()
+            follower.check_rows(here.session)
 
 
 def test_a_table_that_another_one_contains_is_made_without_asking_upstream(

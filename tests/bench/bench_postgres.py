@@ -1,0 +1,251 @@
+"""What PostgreSQL sources reach, beside what the upstream's own tools do on the same machine.
+
+Method: a real PostgreSQL and a real server.  Freshness is the time from a row's clock_timestamp()
+upstream to its arrival through SUBSCRIBE: a row that arrives there can be read.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.bench.figures import Figures, memory_bytes
+from tests.support.postgres import BINARIES, PostgresServer
+from tests.support.server import HeadwaterServer, eventually
+
+SNAPSHOT_ROWS = 5_000_000
+BACKLOG_CHANGES = 1_000_000
+WITHIN_S = 900.0
+WATCH_S = 30.0
+
+
+@pytest.fixture(scope="module")
+def figures() -> Iterator[Figures]:
+    made = Figures("PostgreSQL")
+    yield made
+    made.write()
+
+
+@pytest.fixture(scope="module")
+def upstream() -> Iterator[PostgresServer]:
+    with TemporaryDirectory(prefix="upstream-") as directory, PostgresServer(Path(directory)) as server:
+        with psycopg.connect(server.dsn(), autocommit=True) as connection:
+            for statement in (
+                "ALTER SYSTEM SET max_wal_size = '8GB'",
+                "SELECT pg_reload_conf()",
+                "CREATE TABLE big (id int8 PRIMARY KEY, a text, b text, n int8, at timestamptz)",
+                "INSERT INTO big SELECT g, md5(g::text), md5((g + 1)::text), g * 7, now()"
+                f" FROM generate_series(1, {SNAPSHOT_ROWS}) AS g",
+                "VACUUM ANALYZE big",
+                "CREATE TABLE log (id bigserial PRIMARY KEY, a text, n int8)",
+                "CREATE TABLE events (id bigserial PRIMARY KEY, n int4, at timestamptz)",
+                "CREATE PUBLICATION p FOR ALL TABLES",
+            ):
+                connection.execute(statement)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def bench(upstream: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadwaterServer]:
+    made = HeadwaterServer(tmp_path_factory.mktemp("bench") / "data", spark_master="local[*]").start()
+    run(
+        made,
+        f"CREATE CONNECTION pg TO POSTGRES (HOST '127.0.0.1', PORT {upstream.port}, DATABASE 'postgres',"
+        " USER 'postgres')",
+        "CREATE SOURCE s FROM POSTGRES CONNECTION pg (PUBLICATION 'p')",
+        "CREATE SOURCE quick FROM POSTGRES CONNECTION pg (PUBLICATION 'p') WITH (TIMESTAMP INTERVAL '100ms')",
+    )
+    yield made
+    made.stop()
+
+
+def run(server: HeadwaterServer, *statements: str) -> None:
+    with server.connect() as connection:
+        for statement in statements:
+            connection.execute(statement.encode())
+
+
+def count_of(server: HeadwaterServer, table: str) -> int:
+    return int(server.query(f"SELECT count(*) FROM {table}")[0][0])
+
+
+def test_snapshot(upstream: PostgresServer, bench: HeadwaterServer, figures: Figures, tmp_path: Path) -> None:
+    with psycopg.connect(upstream.dsn(), autocommit=True) as connection:
+        began = time.monotonic()
+        with (
+            (tmp_path / "copied").open("wb") as file,
+            connection.cursor() as cursor,
+            cursor.copy("COPY big TO STDOUT") as copy,
+        ):
+            for data in copy:
+                file.write(data)
+        through_client_s = time.monotonic() - began
+        target = upstream.directory / "copied"
+        began = time.monotonic()
+        connection.execute(f"COPY big TO '{target}'".encode())
+        copy_s = time.monotonic() - began
+        target.unlink()
+    began = time.monotonic()
+    run(bench, "CREATE TABLE big FROM SOURCE s (REFERENCE big)")
+    eventually(lambda: count_of(bench, "big") == SNAPSHOT_ROWS, within_s=WITHIN_S)
+    ours_s = time.monotonic() - began
+    share = copy_s / ours_s
+    figures.add(
+        f"snapshot of {SNAPSHOT_ROWS:,} rows to readable, as a share of COPY TO a file",
+        f"{share:.2f} ({SNAPSHOT_ROWS / ours_s:,.0f} rows/s; COPY {copy_s:.1f} s,"
+        f" through a client {through_client_s:.1f} s)",
+        "0.5",
+        share >= 0.5,
+    )
+
+
+def test_backlog(upstream: PostgresServer, bench: HeadwaterServer, figures: Figures) -> None:
+    run(bench, "CREATE TABLE log FROM SOURCE s (REFERENCE log)")
+    eventually(lambda: count_of(bench, "log") == 0, within_s=WITHIN_S)
+    run(bench, "ALTER CLUSTER quickstart SET (REPLICATION FACTOR 0)")
+    with psycopg.connect(upstream.dsn(), autocommit=True) as connection:
+        connection.execute("SELECT pg_create_logical_replication_slot('beside', 'pgoutput')")
+        for _ in range(BACKLOG_CHANGES // 1_000):
+            connection.execute(
+                "INSERT INTO log (a, n) SELECT md5(g::text), g FROM generate_series(1, 1000) AS g"
+            )
+        row = connection.execute("SELECT pg_current_wal_lsn()::text").fetchone()
+        assert row is not None
+    began = time.monotonic()
+    subprocess.run(
+        [
+            *(str(BINARIES / "pg_recvlogical"), "-d", upstream.dsn(), "--slot", "beside", "--start"),
+            *("-o", "proto_version=1", "-o", "publication_names=p"),
+            *("--endpos", row[0], "-f", "/dev/null"),
+        ],
+        check=True,
+    )
+    theirs_s = time.monotonic() - began
+    began = time.monotonic()
+    run(bench, "ALTER CLUSTER quickstart SET (REPLICATION FACTOR 1)")
+    eventually(lambda: count_of(bench, "log") == BACKLOG_CHANGES, within_s=WITHIN_S, every_s=0.2)
+    ours_s = time.monotonic() - began
+    share = theirs_s / ours_s
+    figures.add(
+        f"backlog of {BACKLOG_CHANGES:,} changes to readable, as a share of pg_recvlogical",
+        f"{share:.2f} ({BACKLOG_CHANGES / ours_s:,.0f} changes/s; pg_recvlogical {theirs_s:.1f} s)",
+        "0.4",
+        share >= 0.4,
+    )
+
+
+class Watch(threading.Thread):
+    """Follows a table and notes how old each row is when it comes."""
+
+    def __init__(self, server: HeadwaterServer, table: str) -> None:
+        super().__init__(daemon=True)
+        self._server = server
+        self._table = table
+        self._stopping = threading.Event()
+        self.ages_s: list[float] = []
+
+    def run(self) -> None:
+        with self._server.connect() as connection:
+            connection.execute(b"BEGIN")
+            subscribe = f"SUBSCRIBE {self._table} WITH (SNAPSHOT = false)"
+            connection.execute(f"DECLARE c CURSOR FOR {subscribe}".encode())
+            while not self._stopping.is_set():
+                rows = connection.execute(b"FETCH ALL c WITH (timeout = '1s')").fetchall()
+                now = datetime.now(UTC)
+                self.ages_s += [(now - row[-1]).total_seconds() for row in rows]
+
+    def stop(self) -> tuple[float, float]:
+        """p50 and p99."""
+        self._stopping.set()
+        self.join()
+        ages = sorted(self.ages_s)
+        assert ages, f"nothing came of {self._table}"
+        return ages[len(ages) // 2], ages[int(len(ages) * 0.99)]
+
+
+class Load:
+    """pgbench at a fixed rate, one insert a transaction."""
+
+    def __init__(self, upstream: PostgresServer, tps: int, seconds: float, folder: Path) -> None:
+        script = folder / "insert.sql"
+        script.write_text("INSERT INTO events (n, at) VALUES (1, clock_timestamp());\n")
+        self._process = subprocess.Popen(
+            [
+                *(str(BINARIES / "pgbench"), "-n", "-f", str(script), "-R", str(tps), "-c", "4", "-j", "1"),
+                *("-T", str(int(seconds)), upstream.dsn()),
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def wait(self) -> None:
+        assert self._process.wait() == 0
+
+
+def watched(
+    upstream: PostgresServer, bench: HeadwaterServer, table: str, tps: int, folder: Path, during: Any = None
+) -> tuple[float, float]:
+    watch = Watch(bench, table)
+    watch.start()
+    load = Load(upstream, tps, WATCH_S, folder)
+    if during is not None:
+        during()
+    load.wait()
+    return watch.stop()
+
+
+def test_freshness(
+    upstream: PostgresServer, bench: HeadwaterServer, figures: Figures, tmp_path: Path
+) -> None:
+    run(
+        bench,
+        "CREATE TABLE events FROM SOURCE s (REFERENCE events)",
+        "CREATE TABLE quick_events FROM SOURCE quick (REFERENCE events)",
+    )
+    eventually(lambda: count_of(bench, "events") == 0, within_s=60)
+    eventually(lambda: count_of(bench, "quick_events") == 0, within_s=60)
+    p50, p99 = watched(upstream, bench, "events", 1_000, tmp_path)
+    figures.add(
+        "pgbench at 1,000 tps, 1 s interval: freshness p50 / p99",
+        f"{p50:.2f} / {p99:.2f} s",
+        "1.2 / 2.5 s",
+        p50 <= 1.2 and p99 <= 2.5,
+    )
+    before = watched(upstream, bench, "quick_events", 200, tmp_path)
+    figures.add(
+        "200 transactions/s, 100 ms interval: freshness p50 / p99",
+        f"{before[0]:.2f} / {before[1]:.2f} s",
+        "0.4 / 1 s",
+        before[0] <= 0.4 and before[1] <= 1,
+    )
+    memory_gib = 0.0
+
+    def add_table() -> None:
+        nonlocal memory_gib
+        run(bench, "CREATE TABLE big_again FROM SOURCE quick (REFERENCE big)")
+        deadline = time.monotonic() + WATCH_S - 5
+        process = bench.process
+        while time.monotonic() < deadline and process is not None:
+            memory_gib = max(memory_gib, memory_bytes(process.pid) / 2**30)
+            time.sleep(1)
+
+    during = watched(upstream, bench, "quick_events", 200, tmp_path, add_table)
+    eventually(lambda: count_of(bench, "big_again") == SNAPSHOT_ROWS, within_s=WITHIN_S)
+    figures.add(
+        f"the same while a table of {SNAPSHOT_ROWS:,} rows is added: p99 against before",
+        f"{during[1] / before[1]:.1f} times ({during[1]:.2f} s)",
+        "2 times",
+        during[1] <= 2 * before[1],
+    )
+    figures.add(
+        "memory of all processes under these loads", f"{memory_gib:.1f} GiB", "6 GiB", memory_gib <= 6
+    )
