@@ -1,8 +1,8 @@
 """asyncpg works: everything prepared, everything binary, pools that reset their connections.
 
 Goal: the driver that uses the binary format for all types, and sends statements of its own between
-uses of a pooled connection.  Types that it must look up first (arrays of other than text, unsigned
-integers) are out of reach: it asks for them with WITH RECURSIVE.
+uses of a pooled connection.  Types that it does not know (arrays of other than text, unsigned
+integers) it looks up first, with a recursive query that has another, correlated one in it.
 
 Method: real asyncpg in an event loop of the test's own.
 """
@@ -73,6 +73,69 @@ def test_a_value_comes_back_as_it_was_sent(
     server: HeadwaterServer, schema: str, type_: str, value: Any
 ) -> None:
     assert run(server, schema, lambda c: c.fetchval(f"SELECT $1::{type_}", value)) == value
+
+
+MOMENT = datetime(2024, 2, 29, 12, 30, 0, 250000)
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        ("bool[]", [True, None, False]),
+        ("int2[]", [-32768, None, 32767]),
+        ("int4[]", [1, None, -(2**31)]),
+        ("int8[]", [2**63 - 1, None]),
+        ("float4[]", [0.5, None]),
+        ("float8[]", [1e-300, None, float("inf")]),
+        ("numeric[]", [Decimal("-123456.789"), None, Decimal(0)]),
+        (
+            "text[]",
+            ["a", None, "", "NULL", '"{,}'],
+        ),
+        ("varchar[]", ["short", None]),
+        ("bytea[]", [b"\x00\xff", None, b""]),
+        ("date[]", [date(2000, 1, 1), None]),
+        ("time[]", [time(1, 2, 3, 4), None]),
+        ("timestamp[]", [MOMENT, None]),
+        ("timestamptz[]", [MOMENT.replace(tzinfo=UTC), None]),
+        ("interval[]", [timedelta(days=-1, hours=5, microseconds=7), None]),
+        ("uuid[]", [UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"), None]),
+        ("jsonb[]", ['{"a": [1, null]}', None]),
+        ("oid[]", [17, None]),
+        ("int4[]", []),
+        ("int4[]", None),
+    ],
+)
+def test_an_array_comes_back_as_it_was_sent(
+    server: HeadwaterServer, schema: str, type_: str, value: Any
+) -> None:
+    assert run(server, schema, lambda c: c.fetchval(f"SELECT $1::{type_}", value)) == value
+
+
+def test_arrays_are_searched_and_collected(server: HeadwaterServer, schema: str) -> None:
+    async def work(connection: Any) -> None:
+        await connection.execute("CREATE TABLE listed (a int, b numeric[], c timestamptz[])")
+        moments = [MOMENT.replace(tzinfo=UTC)]
+        await connection.executemany(
+            "INSERT INTO listed VALUES ($1, $2, $3)", [(n, [Decimal(n), None], moments) for n in range(5)]
+        )
+        rows = await connection.fetch("SELECT b, c FROM listed WHERE a = ANY ($1) ORDER BY a", [1, 3])
+        assert [tuple(row) for row in rows] == [([Decimal(n), None], moments) for n in (1, 3)]
+        assert await connection.fetchval("SELECT array_agg(a ORDER BY a) FROM listed") == [0, 1, 2, 3, 4]
+        statement = await connection.prepare("SELECT $1::int8[] AS n")
+        assert [(p.name, p.kind) for p in statement.get_parameters()] == [("int8[]", "array")]
+
+    run(server, schema, work)
+
+
+def test_records_and_unsigned_integers_are_understood(server: HeadwaterServer, schema: str) -> None:
+    async def work(connection: Any) -> None:
+        assert tuple(await connection.fetchval("SELECT ROW(1, 'a', NULL::date)")) == (1, "a", None)
+        assert await connection.fetchval("SELECT 7::uint8") == "7"
+        rows = await connection.fetchval("SELECT ARRAY[ROW(1, 'a'), ROW(NULL::int, 'b')]")
+        assert [tuple(row) for row in rows] == [(1, "a"), (None, "b")]
+
+    run(server, schema, work)
 
 
 def test_rows_of_a_table_are_written_and_read(server: HeadwaterServer, schema: str) -> None:
@@ -170,6 +233,21 @@ def test_cancelling_a_task_cancels_its_query(server: HeadwaterServer, schema: st
         )
         with pytest.raises(asyncio.TimeoutError):
             await connection.fetchval(long, timeout=0.3)
+        assert await connection.fetchval("SELECT 1") == 1
+
+    run(server, schema, work)
+
+
+def test_a_recursion_without_end_ends_with_its_time(server: HeadwaterServer, schema: str) -> None:
+    async def work(connection: Any) -> None:
+        endless = (
+            "WITH RECURSIVE r(n) AS (SELECT 1::int8 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r"
+        )
+        with pytest.raises(asyncio.TimeoutError):
+            await connection.fetchval(endless, timeout=0.3)
+        await connection.execute("SET statement_timeout = '300ms'")
+        with pytest.raises(asyncpg.QueryCanceledError):
+            await connection.fetchval(endless)
         assert await connection.fetchval("SELECT 1") == 1
 
     run(server, schema, work)

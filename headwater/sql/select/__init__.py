@@ -25,6 +25,7 @@ from headwater.core.relation import Column
 from headwater.core.types import SqlType
 from headwater.sql.select.bind_expression import bind
 from headwater.sql.select.bind_query import assigned, bind_query, finished
+from headwater.sql.select.bind_recursion import bind_table
 from headwater.sql.select.clause import Clause, Collected
 from headwater.sql.select.coerce import assign, require_assignable, resolved_unknown
 from headwater.sql.select.explain import explain
@@ -167,7 +168,7 @@ def bind_parameters(query: Query, arguments: tuple[str | None, ...]) -> Query:
 
 def _planning(names: Names, facts: SessionFacts, parameter_types: tuple[SqlType | None, ...]) -> Planning:
     known = {n: type_ for n, type_ in enumerate(parameter_types, 1) if type_ is not None}
-    return Planning(names, facts, bind_query, known)
+    return Planning(names, facts, bind_query, bind_table, known)
 
 
 def _query(planning: Planning, bound: BoundQuery) -> Query:

@@ -187,10 +187,21 @@ def _view(planning: Planning, found: NamedRelation) -> BoundQuery:
 
 def _common_table(planning: Planning, table: TableInScope, item: TableName) -> BoundFrom:
     planning.tables_bound.add(table.syntax)
-    outer = table.parent or Scope()
-    bound = planning.query(planning, table.syntax.query, replace(outer, tables=table.tables))
-    named = _named(bound, Alias(table.syntax.name, table.syntax.columns))
+    named = _named(planning.table(planning, table), Alias(table.syntax.name, table.syntax.columns))
     return BoundFrom(named.node, (_renamed(named.items[0], item.alias),))
+
+
+def reads_found_rows(items: tuple[FromItem, ...], outer: Scope) -> bool:
+    """Whether the rows of a recursion, in its own step, are among these items."""
+    for item in items:
+        if isinstance(item, JoinedTable):
+            if reads_found_rows((item.left, item.right), outer):
+                return True
+        elif isinstance(item, TableName) and len(item.parts) == 1:
+            table = outer.tables.get(item.parts[0])
+            if table is not None and table.number is not None:
+                return True
+    return False
 
 
 # Functions

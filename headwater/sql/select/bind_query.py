@@ -33,6 +33,7 @@ from headwater.sql.select.scope import Scope, TableInScope
 from headwater.sql.select.syntax import Body, QuerySyntax, SelectBody, SetBody, Syntax, ValuesBody, Word
 from headwater.sql.select.types_by_name import type_name
 from headwater.sql.select.walk import free_column_ids
+from headwater.sql.select.with_items import in_order
 
 
 def bind_query(
@@ -43,23 +44,23 @@ def bind_query(
     keep_unknown: bool = False,
 ) -> BoundQuery:
     """A query inside `outer`.  With targets, literals and parameters take their columns' types."""
-    scope = _with(query, outer)
+    scope = with_scope(query, outer)
     body = query.body
     bare = query.limit is None and query.offset is None
     if isinstance(body, SelectBody):
         bound = bind_select(planning, body, query.order_by, scope, targets, keep_unknown and bare)
     else:
-        bound = _bind_body(planning, body, scope, targets, keep_unknown and bare and not query.order_by)
+        bound = bind_body(planning, body, scope, targets, keep_unknown and bare and not query.order_by)
         if query.order_by:
             what = "UNION/INTERSECT/EXCEPT" if isinstance(body, SetBody) else "VALUES"
             keys = output_keys(planning, bound.columns, query.order_by, what)
             bound = BoundQuery(Sort(bound.node, keys), bound.columns)
-    _check_unused(planning, query, scope)
+    check_unused(planning, query, scope)
     return bound if bare else BoundQuery(_limit(planning, query, bound.node, scope), bound.columns)
 
 
-def _with(query: QuerySyntax, outer: Scope) -> Scope:
-    """The scope with the common tables; each sees those before it."""
+def with_scope(query: QuerySyntax, outer: Scope) -> Scope:
+    """The scope with the common tables; each sees those before it, or of WITH RECURSIVE all."""
     tables = dict(outer.tables)
     names: set[str] = set()
     for item in query.with_items:
@@ -68,23 +69,24 @@ def _with(query: QuerySyntax, outer: Scope) -> Scope:
                 f'WITH query name "{item.name}" specified more than once', "42712", position=item.at + 1
             )
         names.add(item.name)
-        tables[item.name] = TableInScope(item, outer, dict(tables))
+    for item, recursive in in_order(query.with_items):
+        tables[item.name] = TableInScope(item, outer, dict(tables), recursive)
     return replace(outer, tables=tables) if query.with_items else outer
 
 
-def _check_unused(planning: Planning, query: QuerySyntax, scope: Scope) -> None:
+def check_unused(planning: Planning, query: QuerySyntax, scope: Scope) -> None:
     """A common table that nobody reads must still be a query that could be run."""
     for item in query.with_items:
         if item not in planning.tables_bound:
             read = set(planning.relation_ids)
-            table = scope.tables[item.name]
-            bind_query(planning, item.query, replace(table.parent or Scope(), tables=table.tables))
+            planning.table(planning, scope.tables[item.name])
             planning.relation_ids = read
 
 
-def _bind_body(
+def bind_body(
     planning: Planning, body: Body, scope: Scope, targets: Targets | None, keep_unknown: bool
 ) -> BoundQuery:
+    """A query without its WITH, ORDER BY and LIMIT."""
     match body:
         case SelectBody():
             return bind_select(planning, body, (), scope, targets, keep_unknown)
@@ -157,18 +159,18 @@ def _assigned(clause: Clause, item: Syntax, targets: Targets, place: int) -> Exp
 
 def _set_operation(planning: Planning, body: SetBody, scope: Scope, targets: Targets | None) -> BoundQuery:
     word = body.operator.upper()
-    left = _bind_body(planning, body.left, scope, targets, keep_unknown=True)
-    right = _bind_body(planning, body.right, scope, targets, keep_unknown=True)
+    left = bind_body(planning, body.left, scope, targets, keep_unknown=True)
+    right = bind_body(planning, body.right, scope, targets, keep_unknown=True)
     if len(left.columns) != len(right.columns):
         raise UserError(
             f"each {word} query must have the same number of columns", "42601", position=body.at + 1
         )
-    pairs = list(zip(_values_of(left), _values_of(right), strict=True))
+    pairs = list(zip(values_of(left), values_of(right), strict=True))
     types = [common_type(pair, word, body.at) for pair in pairs]
     if not (body.operator == "union" and body.all):
         for type_ in types:
             require_equality(Constant(None, type_), body.at)
-    left, right = _cast_leaf(planning, left, types, body.at), _cast_leaf(planning, right, types, body.at)
+    left, right = cast_leaf(planning, left, types, body.at), cast_leaf(planning, right, types, body.at)
     columns = tuple(
         planning.column(column.name, type_) for column, type_ in zip(left.columns, types, strict=True)
     )
@@ -184,7 +186,7 @@ def _set_operation(planning: Planning, body: SetBody, scope: Scope, targets: Tar
     return BoundQuery(node, columns)
 
 
-def _values_of(bound: BoundQuery) -> list[Expression]:
+def values_of(bound: BoundQuery) -> list[Expression]:
     """What the columns are made of, where that is at hand: literals have no type yet."""
     if isinstance(bound.node, Project):
         made = {column.id: value for column, value in bound.node.columns}
@@ -192,12 +194,12 @@ def _values_of(bound: BoundQuery) -> list[Expression]:
     return [reference(column) for column in bound.columns]
 
 
-def _cast_leaf(planning: Planning, bound: BoundQuery, types: Sequence[SqlType], at: int) -> BoundQuery:
+def cast_leaf(planning: Planning, bound: BoundQuery, types: Sequence[SqlType], at: int) -> BoundQuery:
     """One side with its columns in the common types."""
     if all(column.type == type_ for column, type_ in zip(bound.columns, types, strict=True)):
         return bound
     direct = isinstance(bound.node, Project)
-    values = _values_of(bound)
+    values = values_of(bound)
     columns = tuple(
         (planning.column(column.name, type_), coerce(planning, value, type_, at))
         for column, value, type_ in zip(bound.columns, values, types, strict=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from headwater.core.errors import UserError, not_supported
 from headwater.core.types import UNKNOWN
 from headwater.sql.select.bind_expression import bind, condition
-from headwater.sql.select.bind_from import ONE_ROW, bind_from
+from headwater.sql.select.bind_from import ONE_ROW, bind_from, reads_found_rows
 from headwater.sql.select.bind_group import Grouping, group_expressions, require_equality
 from headwater.sql.select.bind_order import Outputs, distinct_on, order_keys
 from headwater.sql.select.clause import Clause, Collected
@@ -72,6 +72,12 @@ def bind_select(
     keys = order_keys(outputs, order_by, hidden_allowed=not body.distinct or bool(body.distinct_on))
     on = distinct_on(outputs, body.distinct_on, keys) if body.distinct_on else ()
     columns = _nodes(select, outputs)
+    if clause.collected.aggregates and reads_found_rows(body.from_items, outer):
+        raise UserError(
+            "aggregate functions are not allowed in a recursive query's recursive term",
+            "42P19",
+            position=body.at + 1,
+        )
     node = Project(select.node, tuple(columns))
     visible = tuple(column for column, _ in columns[: outputs.visible])
     if body.distinct:

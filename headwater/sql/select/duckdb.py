@@ -27,7 +27,7 @@ from headwater.sql.select.duckdb_expressions import (
 )
 from headwater.sql.select.duckdb_values import identifier, is_unsigned, quoted, to_stored, to_working
 from headwater.sql.select.functions import equality_key
-from headwater.sql.select.functions.forms import DUCKDB, within_range
+from headwater.sql.select.functions.forms import DUCKDB, duckdb_type, within_range
 from headwater.sql.select.kernels.errors import user_error_of
 from headwater.sql.select.plan import (
     Aggregate,
@@ -38,6 +38,7 @@ from headwater.sql.select.plan import (
     Distinct,
     Expression,
     Filter,
+    FoundRows,
     Join,
     Limit,
     Logical,
@@ -45,6 +46,7 @@ from headwater.sql.select.plan import (
     OutputColumn,
     Project,
     Query,
+    Recursion,
     Scan,
     SetOperation,
     Sort,
@@ -149,6 +151,11 @@ class _Generator:
                 return self._distinct(node)
             case SetOperation():
                 return self._set_operation(node)
+            case Recursion():
+                return self._recursion(node)
+            case FoundRows():
+                items = ", ".join(f"{self._column(own)} AS {self._column(o.id)}" for o, own in node.columns)
+                return f"SELECT {items or self._filler()} FROM {_recursion_name(node.number)}"
             case Sort():
                 return f"SELECT * FROM {self._from(node.input)}{self._order(node)}"
             case Limit():
@@ -316,6 +323,19 @@ class _Generator:
         word = node.kind.upper() + (" ALL" if node.all else "")
         return f"{sides[0]} {word} {sides[1]}"
 
+    def _recursion(self, node: Recursion) -> str:
+        """DuckDB's own; it takes the types of the first side for those of both."""
+        sides = []
+        for side, picked in ((node.base, node.base_columns), (node.step, node.step_columns)):
+            items = ", ".join(
+                f"CAST({self._column(number)} AS {duckdb_type(output.type)}) AS {self._column(output.id)}"
+                for number, output in zip(picked, node.columns, strict=True)
+            )
+            sides.append(f"(SELECT {items or '1 AS n0'} FROM {self._from(side)})")
+        name = _recursion_name(node.number)
+        word = "UNION ALL" if node.all else "UNION"
+        return f"WITH RECURSIVE {name} AS ({sides[0]} {word} {sides[1]}) SELECT * FROM {name}"
+
 
 def _on_stored(scan: Scan, predicate: Expression) -> Iterator[str]:
     """Parts of a predicate, said of stored columns: behind a conversion DuckDB can skip no files or rows."""
@@ -329,6 +349,11 @@ def _on_stored(scan: Scan, predicate: Expression) -> Iterator[str]:
             name = next((output.name for output in scan.columns if output.id == column.id), None)
             if name is not None and constant.value is not None:
                 yield f"{identifier(name)} {predicate.function.name} {constant.value}"
+
+
+def _recursion_name(number: int) -> str:
+    """A name that no relation has."""
+    return identifier(f"recursion {number}")
 
 
 def _group_key(key: str) -> str:

@@ -23,6 +23,7 @@ from headwater.sql.select.plan import (
     Distinct,
     Expression,
     Filter,
+    FoundRows,
     InList,
     Join,
     Limit,
@@ -33,6 +34,7 @@ from headwater.sql.select.plan import (
     Project,
     Query,
     RecordOf,
+    Recursion,
     Scan,
     SetOperation,
     Sort,
@@ -103,6 +105,12 @@ def _node(node: Node) -> str:
         case SetOperation():
             columns = ", ".join(map(_name, node.columns))
             return f"{node.kind.capitalize()}{' all' if node.all else ''} {columns}"
+        case Recursion():
+            columns = ", ".join(map(_name, node.columns))
+            return f"Recursion {node.name}#{node.number}{' all' if node.all else ''} {columns}"
+        case FoundRows():
+            columns = ", ".join(f"{_name(column)} := c{own}" for column, own in node.columns)
+            return f"FoundRows {node.name}#{node.number} [{columns}]"
         case Sort():
             return f"Sort {_keys(node.keys)}"
         case Limit():

@@ -31,7 +31,7 @@ def quote_name(part: str) -> str:
 @deep
 def relations_of(text: str) -> tuple[tuple[str, ...], ...]:
     """The names of all relations a query reads, each once, in order of appearance."""
-    return tuple(dict.fromkeys(table.parts for table in _tables(parse_query(text))))
+    return tuple(dict.fromkeys(table.parts for table in tables_of(parse_query(text))))
 
 
 @deep
@@ -43,7 +43,7 @@ def rename(text: str, mapping: Callable[[tuple[str, ...]], tuple[str, ...] | Non
     """
     pieces: list[str] = []
     done = 0
-    for table in sorted(_tables(parse_query(text)), key=lambda table: table.at):
+    for table in sorted(tables_of(parse_query(text)), key=lambda table: table.at):
         wanted = mapping(table.parts)
         if wanted is None or wanted == table.parts:
             continue
@@ -65,7 +65,7 @@ def qualify(text: str, names: Names) -> str:
     return rename(text, full)
 
 
-def _tables(query: QuerySyntax) -> Iterator[TableName]:
+def tables_of(query: QuerySyntax) -> Iterator[TableName]:
     """Every relation of a query that is not a common table in sight."""
     yield from _walk(query, frozenset())
 
@@ -76,6 +76,7 @@ def _walk(value: object, common: frozenset[str]) -> Iterator[TableName]:
             yield value
         return
     if isinstance(value, QuerySyntax):
+        common = common | {item.name for item in value.with_items if item.recursive}
         for item in value.with_items:
             yield from _walk(item.query, common)
             common = common | {item.name}

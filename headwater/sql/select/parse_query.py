@@ -104,14 +104,15 @@ class Parser:
     def _with(self) -> tuple[CommonTable, ...]:
         cursor = self.cursor
         cursor.expect_word("with")
-        if cursor.word("recursive") or cursor.words("mutually", "recursive"):
-            raise not_supported("WITH RECURSIVE", position=cursor.token.start + 1)
-        items = [self._common_table()]
+        if cursor.words("mutually", "recursive"):
+            raise not_supported("WITH MUTUALLY RECURSIVE", position=cursor.token.start + 1)
+        recursive = cursor.take_word("recursive") is not None
+        items = [self._common_table(recursive)]
         while cursor.take_mark(","):
-            items.append(self._common_table())
+            items.append(self._common_table(recursive))
         return tuple(items)
 
-    def _common_table(self) -> CommonTable:
+    def _common_table(self, recursive: bool) -> CommonTable:
         cursor = self.cursor
         at = cursor.token.start
         name = cursor.name()
@@ -122,7 +123,9 @@ class Parser:
         cursor.expect_mark("(")
         query = self.query()
         cursor.expect_mark(")")
-        return CommonTable(name, columns, query, at)
+        if recursive and cursor.word("search", "cycle"):
+            raise not_supported(f"{cursor.token.value.upper()} in WITH RECURSIVE", position=at + 1)
+        return CommonTable(name, columns, query, at, recursive)
 
     def set_operations(self, level: int, left: Body | None = None) -> Body:
         """UNION and EXCEPT bind alike (level 0), INTERSECT more tightly (level 1)."""

@@ -296,6 +296,33 @@ class SetOperation:
 
 
 @dataclass(frozen=True, slots=True)
+class Recursion:
+    """WITH RECURSIVE: the rows of `base`, then those of `step` over the rows found last, until none come.
+
+    Without `all`, rows that were found before do not count as found.  `number` is the recursion's
+    own in the whole query; `columns` pairs up with the columns picked of both inputs, of the same types.
+    """
+
+    number: int
+    name: str  # for EXPLAIN
+    all: bool
+    base: Node
+    step: Node
+    base_columns: tuple[ColumnId, ...]
+    step_columns: tuple[ColumnId, ...]
+    columns: tuple[OutputColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRows:
+    """Inside the step of a recursion: the rows found last, each column beside the recursion's own."""
+
+    number: int
+    name: str  # for EXPLAIN
+    columns: tuple[tuple[OutputColumn, ColumnId], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Sort:
     """ORDER BY."""
 
@@ -314,7 +341,7 @@ class Limit:
 
 Node: TypeAlias = (
     "Scan | Values | TableFunction | Project | Filter | Join | Aggregate | Window | Distinct"
-    " | SetOperation | Sort | Limit"
+    " | SetOperation | Recursion | FoundRows | Sort | Limit"
 )
 
 

@@ -14,7 +14,7 @@ from headwater.core.names import Names, SessionFacts
 from headwater.core.relation import Column
 from headwater.core.types import TEXT, UNKNOWN, SqlType
 from headwater.sql.select.plan import ColumnId, ColumnRef, Node, OutputColumn, Parameter
-from headwater.sql.select.scope import Scope
+from headwater.sql.select.scope import Scope, TableInScope
 from headwater.sql.select.syntax import CommonTable, QuerySyntax
 
 
@@ -38,17 +38,19 @@ class Targets:
 
 @dataclass(slots=True)
 class Planning:
-    """One query being planned; `query` binds a query inside it."""
+    """One query being planned; `query` binds a query inside it, `table` a common table."""
 
     names: Names
     facts: SessionFacts
     query: Callable[[Planning, QuerySyntax, Scope], BoundQuery]
+    table: Callable[[Planning, TableInScope], BoundQuery]
     parameters: dict[int, SqlType] = field(default_factory=dict)
     parameters_seen: set[int] = field(default_factory=set)
     tables_bound: set[CommonTable] = field(default_factory=set)
     relation_ids: set[str] = field(default_factory=set)
     uses_mz_now: bool = False
     column_count: int = 0
+    recursion_count: int = 0
     view_depth: int = 0
 
     def column(self, name: str, type_: SqlType, nullable: bool = True) -> OutputColumn:

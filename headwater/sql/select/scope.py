@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from headwater.core.errors import UserError
 from headwater.core.types import OID
-from headwater.sql.select.plan import ColumnId, ColumnRef, Constant, Expression
+from headwater.sql.select.plan import ColumnId, ColumnRef, Constant, Expression, OutputColumn
 from headwater.sql.select.syntax import CommonTable, Name
 
 
@@ -53,11 +53,18 @@ class RangeItem:
 
 @dataclass(frozen=True, slots=True)
 class TableInScope:
-    """A common table with the surroundings it is to be bound in."""
+    """A common table with the surroundings it is to be bound in.
+
+    `recursive` when its query reads itself.  In the step of its own recursion it stands for the
+    rows found last: those of the recursion with this number, which has these columns.
+    """
 
     syntax: CommonTable
     parent: Scope | None
     tables: Mapping[str, TableInScope]
+    recursive: bool = False
+    number: int | None = None
+    columns: tuple[OutputColumn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

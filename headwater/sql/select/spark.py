@@ -29,12 +29,14 @@ from headwater.sql.select.plan import (
     Distinct,
     Expression,
     Filter,
+    FoundRows,
     Join,
     Limit,
     Node,
     OutputColumn,
     Project,
     Query,
+    Recursion,
     Scan,
     SetOperation,
     Sort,
@@ -148,6 +150,8 @@ class _Nodes:
                 return f"{self._passing(below, lifted)} ORDER BY {order}"
             case Limit():
                 return self._limit(node)
+            case Recursion() | FoundRows():
+                raise not_supported("WITH RECURSIVE on Spark", hint="SET read_engine = duckdb.")
             case _:
                 raise InvariantViolation(f"not a node: {node!r}")
 

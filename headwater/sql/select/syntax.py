@@ -422,12 +422,13 @@ Body: TypeAlias = "SelectBody | ValuesBody | SetBody | QuerySyntax"
 
 @dataclass(frozen=True, slots=True)
 class CommonTable:
-    """One query of a WITH."""
+    """One query of a WITH; of a WITH RECURSIVE it sees all queries, itself among them."""
 
     name: str
     columns: tuple[str, ...]
     query: QuerySyntax
     at: int
+    recursive: bool = False
 
 
 @dataclass(frozen=True, slots=True)

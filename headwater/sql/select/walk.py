@@ -26,6 +26,7 @@ from headwater.sql.select.plan import (
     Distinct,
     Expression,
     Filter,
+    FoundRows,
     InList,
     Join,
     Limit,
@@ -35,6 +36,7 @@ from headwater.sql.select.plan import (
     Parameter,
     Project,
     RecordOf,
+    Recursion,
     Scan,
     SetOperation,
     Sort,
@@ -114,7 +116,7 @@ def _frame(frame: WindowFrame, each: OnExpression) -> WindowFrame:
 def rebuild_node(value: Node, node: OnNode, each: OnExpression) -> Node:
     """The same node over other inputs and expressions."""
     match value:
-        case Scan():
+        case Scan() | FoundRows():
             return value
         case Values():
             return replace(value, rows=tuple(tuple(map(each, row)) for row in value.rows))
@@ -140,6 +142,8 @@ def rebuild_node(value: Node, node: OnNode, each: OnExpression) -> Node:
             return replace(value, input=node(value.input), on=tuple(map(each, value.on)), order_by=keys)
         case SetOperation():
             return replace(value, left=node(value.left), right=node(value.right))
+        case Recursion():
+            return replace(value, base=node(value.base), step=node(value.step))
         case Sort():
             return replace(
                 value, input=node(value.input), keys=tuple(rebuild_key(k, each) for k in value.keys)
@@ -207,12 +211,14 @@ def free_column_ids(value: Expression) -> frozenset[ColumnId]:
 
 
 def node_column_ids(value: Node) -> frozenset[ColumnId]:
-    """The columns that the expressions of a plan refer to, and those its set operations pick."""
+    """The columns that a plan's expressions refer to, and those its set operations and recursions pick."""
     found: set[ColumnId] = set()
 
     def on_node(node: Node) -> Node:
         if isinstance(node, SetOperation):
             found.update(node.left_columns, node.right_columns)
+        if isinstance(node, Recursion):
+            found.update(node.base_columns, node.step_columns)
         return rebuild_node(node, on_node, on_expression)
 
     def on_expression(expression: Expression) -> Expression:
@@ -229,8 +235,10 @@ def node_column_ids(value: Node) -> frozenset[ColumnId]:
 def output_columns(value: Node) -> tuple[OutputColumn, ...]:
     """The columns a node puts out."""
     match value:
-        case Scan() | Values() | SetOperation():
+        case Scan() | Values() | SetOperation() | Recursion():
             return value.columns
+        case FoundRows():
+            return tuple(column for column, _ in value.columns)
         case TableFunction():
             if value.ordinality is None:
                 return value.columns
@@ -258,11 +266,14 @@ def read_columns(value: Node) -> frozenset[ColumnId]:
 def inputs(value: Node) -> Iterator[Node]:
     """The nodes directly below."""
     match value:
-        case Scan() | Values() | TableFunction():
+        case Scan() | Values() | TableFunction() | FoundRows():
             return
         case Join() | SetOperation():
             yield value.left
             yield value.right
+        case Recursion():
+            yield value.base
+            yield value.step
         case _:
             yield value.input
 

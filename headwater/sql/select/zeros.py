@@ -4,8 +4,8 @@ PostgreSQL chooses the digits of a quotient, a root or a logarithm by how many d
 operands show after the point, needless zeros among them: `sqrt(avg(x))` has more digits than
 the root of the same number written shortly.  So a numeric that was computed keeps its zeros on
 its way through a query, and loses them (functions/forms.py) wherever anything but another
-computation sees it.  What is read from a table has none, nor have the sides of INTERSECT and
-EXCEPT and the columns of quantified subqueries, which are compared by their bare names.
+computation sees it.  What is read from a table has none, nor have the sides of INTERSECT, EXCEPT
+and a recursive UNION, and the columns of quantified subqueries, which are compared by their bare names.
 
 Naming a column here that has no such zeros would cost time, not truth.
 
@@ -26,8 +26,10 @@ from headwater.sql.select.plan import (
     ColumnId,
     ColumnRef,
     Expression,
+    FoundRows,
     Node,
     Project,
+    Recursion,
     SetOperation,
     Subquery,
     Values,
@@ -51,12 +53,15 @@ def unconstrained(type_: SqlType) -> bool:
 
 
 def _by_name(root: Node) -> frozenset[ColumnId]:
-    """Columns that are compared by name: in INTERSECT and EXCEPT, in quantified subqueries."""
+    """Columns that are compared by name: in INTERSECT, EXCEPT and recursions, in quantified subqueries."""
     found: set[ColumnId] = set()
 
     def on_node(node: Node) -> Node:
         if isinstance(node, SetOperation) and node.kind != "union":
             found.update(node.left_columns, node.right_columns)
+        if isinstance(node, Recursion) and not node.all:
+            found.update(node.base_columns, node.step_columns)
+            found.update(column.id for column in node.columns)
         return rebuild_node(node, on_node, on_expression)
 
     def on_expression(expression: Expression) -> Expression:
@@ -80,6 +85,10 @@ class _Search:
         return frozenset(self.found)
 
     def _node(self, node: Node) -> Node:
+        if isinstance(node, Recursion):
+            # What the step finds is not known before the step is.
+            for column in node.columns:
+                self._note(column.id, unconstrained(column.type))
         rebuild_node(node, self._node, self._queries)
         match node:
             case Project():
@@ -99,6 +108,9 @@ class _Search:
             case SetOperation():
                 for sides in zip(node.columns, node.left_columns, node.right_columns, strict=True):
                     self._note(sides[0].id, bool(self.found.intersection(sides[1:])))
+            case FoundRows():
+                for column, own in node.columns:
+                    self._note(column.id, own in self.found)
             case _:
                 pass
         return node

@@ -4,7 +4,7 @@ A view's columns, a table's columns, aggregates and window functions that the qu
 not need are not computed, and scans list only what is read.
 
 Kept even if unused: groups (they decide how many rows there are), everything under DISTINCT
-and under set operations (they decide which rows are equal).
+and under set operations and recursions (they decide which rows are equal).
 
 Not here: rows that nobody uses.
 """
@@ -21,11 +21,13 @@ from headwater.sql.select.plan import (
     Distinct,
     Expression,
     Filter,
+    FoundRows,
     Join,
     Limit,
     Node,
     Project,
     Query,
+    Recursion,
     Scan,
     SetOperation,
     Sort,
@@ -95,6 +97,11 @@ def _node(node: Node, wanted: Ids) -> Node:
         case SetOperation():
             left, right = _node(node.left, Ids(node.left_columns)), _node(node.right, Ids(node.right_columns))
             return replace(node, left=left, right=right)
+        case Recursion():
+            base, step = _node(node.base, Ids(node.base_columns)), _node(node.step, Ids(node.step_columns))
+            return replace(node, base=base, step=step)
+        case FoundRows():
+            return replace(node, columns=tuple(pair for pair in node.columns if pair[0].id in wanted))
         case Join():
             return _join(node, wanted)
     return rebuild_node(node, lambda inner: _node(inner, below), _expression)

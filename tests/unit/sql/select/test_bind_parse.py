@@ -124,7 +124,9 @@ def test_a_text_that_is_no_query_is_refused_where_it_goes_wrong(
 @pytest.mark.parametrize(
     "text",
     [
-        "WITH RECURSIVE r AS (SELECT 1) SELECT * FROM r",
+        "WITH MUTUALLY RECURSIVE r (a int) AS (SELECT 1) SELECT * FROM r",
+        "WITH RECURSIVE r AS (SELECT 1) SEARCH DEPTH FIRST BY a SET b SELECT * FROM r",
+        "WITH RECURSIVE r AS (SELECT 1) CYCLE a SET b USING c SELECT * FROM r",
         "SELECT * FROM s TABLESAMPLE system (1)",
         "SELECT * FROM s FOR UPDATE",
         "SELECT * FROM s FETCH FIRST 1 ROW WITH TIES",
