@@ -23,6 +23,7 @@ from headwater.cluster.kernels_spark import prepare
 from headwater.cluster.maintenance import Maintenance
 from headwater.cluster.read import Reader
 from headwater.cluster.spark import build_session
+from headwater.cluster.verify import Verification
 from headwater.cluster.world import World
 from headwater.core import protocol
 from headwater.core.clock import SYSTEM_CLOCK
@@ -96,6 +97,7 @@ class Cluster:
         self._stated: set[str] = set()
         self._epoch = 0
         self._connection: Connection | None = None
+        self._verifications: dict[str, Verification] = {}
         self._maintenance = Maintenance(world, self._busy, driver_lost)
         self.stopped = threading.Event()
 
@@ -152,12 +154,27 @@ class Cluster:
                 self._drop(command.ids)
             case protocol.Peek():
                 self._reader.start(command)
+            case protocol.Verify():
+                self._verify(command)
             case protocol.CancelPeek():
                 self._reader.cancel(command)
+                verification = self._verifications.pop(command.peek_id, None)
+                if verification is not None:
+                    verification.cancel()
             case protocol.Shutdown():
                 self.stopped.set()
             case _:
                 raise InvariantViolation(f"a command that is not known: {command}")
+
+    def _verify(self, command: protocol.Verify) -> None:
+        ingestion = self._ingestions.get(command.source_id)
+        if ingestion is None:
+            message = "the source of the table does not run"
+            self.report(protocol.PeekFailed(command.peek_id, "55000", message))
+            return
+        verification = Verification(self.world, ingestion, command)
+        self._verifications[command.peek_id] = verification
+        verification.start()
 
     def _run_ingestion(self, command: protocol.RunIngestion) -> None:
         self._stated.add(command.source_id)

@@ -31,6 +31,7 @@ from headwater.coordinator.sequence import (
     subscribe,
     transactions,
     variables,
+    verify_table,
     write,
 )
 from headwater.core.errors import InvariantViolation
@@ -84,6 +85,7 @@ from headwater.sql.statements.subscribe import Subscribe
 from headwater.sql.statements.unlisten import Unlisten
 from headwater.sql.statements.update import Update
 from headwater.sql.statements.validate_connection import ValidateConnection
+from headwater.sql.statements.verify_table import VerifyTable
 
 if TYPE_CHECKING:
     from headwater.coordinator.session import SqlSession
@@ -143,6 +145,7 @@ WITH_ROWS: dict[type, tuple[Describe, Run]] = {
     Update: (write.describe_update, write.run_update),
     Delete: (write.describe_delete, write.run_delete),
     CopyTo: (copy.describe_to, copy.run_to),
+    VerifyTable: (verify_table.describe, verify_table.run),
 }
 
 WITHOUT_ROWS: dict[type, Run] = {

@@ -91,6 +91,18 @@ class Peek:
 
 
 @dataclass(frozen=True, slots=True)
+class Verify:
+    """Compare a table with its reference; answered as a peek is, with `VERIFY_COLUMNS`."""
+
+    peek_id: str
+    source_id: str
+    table_id: str
+
+
+VERIFY_COLUMNS = ("result", "key", "row")
+
+
+@dataclass(frozen=True, slots=True)
 class CancelPeek:
     """Nobody waits for this peek any more."""
 
@@ -203,6 +215,7 @@ MESSAGES: dict[str, Any] = {
         AllowCompaction,
         DropCollections,
         Peek,
+        Verify,
         CancelPeek,
         UpdateConfiguration,
         Shutdown,

@@ -53,7 +53,6 @@ REFUSED: Final[dict[str, str]] = {
     "SET [LOCAL|SESSION] ROLE": "SET ROLE not yet supported",
     "SET SESSION AUTHORIZATION": "SET SESSION AUTHORIZATION not yet supported",
     "SET CONSTRAINTS": "SET CONSTRAINTS not yet supported",
-    "VERIFY TABLE": "VERIFY TABLE not yet supported",
     "REASSIGN OWNED": "REASSIGN OWNED not yet supported",
     **{
         word: f"{word} not yet supported"

@@ -37,7 +37,7 @@ log = structlog.get_logger("storage")
 class PendingPeek:
     """A peek somebody waits for; answers go into the queue, None at the end."""
 
-    command: protocol.Peek
+    command: protocol.Peek | protocol.Verify
     answers: asyncio.Queue[pa.RecordBatch | str | UserError | None] = field(default_factory=asyncio.Queue)
     arrived: int = 0
 
@@ -138,8 +138,8 @@ class Controller:
 
     # Peeks
 
-    def start_peek(self, command: protocol.Peek) -> PendingPeek:
-        """Run a query on the cluster; answers arrive in the returned queue."""
+    def start_peek(self, command: protocol.Peek | protocol.Verify) -> PendingPeek:
+        """Run a query or a comparison on the cluster; answers arrive in the returned queue."""
         pending = PendingPeek(command)
         self._peeks[command.peek_id] = pending
         self._send(command)

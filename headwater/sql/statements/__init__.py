@@ -64,6 +64,7 @@ from headwater.sql.statements import (
     unlisten,
     update,
     validate_connection,
+    verify_table,
 )
 
 
@@ -98,6 +99,7 @@ STATEMENT_FILES: Final[tuple[StatementFile, ...]] = (
     alter_table,
     alter_system,
     validate_connection,
+    verify_table,
     comment_on,
     insert,
     update,

@@ -1,0 +1,99 @@
+"""Tasks of a verification: read a chunk of the upstream, compare all of them with the table.
+
+Rows are compared as whole rows, by a hash of 64 bits first, so that a large table costs
+little memory; rows whose hashes differ in number are then shown.  Rows in doubt, those that
+changed between the two moments that are compared, are left out by the same kind of hash.
+
+Not here: which moments, and what becomes of rows in doubt (verify.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from headwater.core.change import FileEntry, ReadPlan
+from headwater.core.errors import TransientError
+from headwater.formats.arrow import state_schema
+from headwater.persist.combine import quote, relation_sql, scan_files
+from headwater.persist.files import write_file
+from headwater.persist.secrets import SecretStore
+from headwater.sources import SOURCE_TYPES
+from headwater.sources.contract import SnapshotChunk
+
+MISSING, UNEXPECTED = "missing", "unexpected"
+
+
+@dataclass(frozen=True, slots=True)
+class FetchTask:
+    """Read a chunk of a snapshot into a file of the verification's own."""
+
+    data_dir: str
+    folder: str  # relative to the data directory
+    chunk: SnapshotChunk
+
+    def run(self) -> FileEntry:
+        data_dir = Path(self.data_dir)
+        return write_file(
+            data_dir,
+            f"{self.folder}/{self.chunk.index}.parquet",
+            SOURCE_TYPES[self.chunk.source_type].snapshot(self.chunk, SecretStore(data_dir).get),
+            state_schema(self.chunk.export.relation),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CompareTask:
+    """What the table and the upstream's rows do not have in common."""
+
+    data_dir: str
+    plan: ReadPlan
+    upstream: tuple[FileEntry, ...]
+    doubtful: tuple[FileEntry, ...]  # change files whose rows are not to be judged
+    only: tuple[FileEntry, ...] | None  # change files whose rows alone are to be judged
+    rows_max: int
+    memory_bytes: int
+
+    def run(self) -> list[tuple[str, str, str]]:
+        """(missing or unexpected here, key, row), at most so many."""
+        relation = self.plan.relation
+        columns = ", ".join(map(quote, relation.column_names()))
+        keys = ", ".join(map(quote, self._key()))
+        data_dir = Path(self.data_dir)
+        theirs = [file for file in self.upstream if file.rows]
+        rows = f"SELECT {columns}, -1 AS d FROM {relation_sql(self.plan, data_dir)}"
+        if theirs:
+            rows += f" UNION ALL SELECT {columns}, 1 FROM {scan_files(data_dir, theirs)}"
+        judged = f"SELECT *, hash({columns}) AS h FROM ({rows})"
+        for files, word in ((self.doubtful, "NOT IN"), (self.only, "IN")):
+            if files:
+                judged += f"{' AND' if 'WHERE' in judged else ' WHERE'} hash({keys}) {word}"
+                judged += f" (SELECT hash({keys}) FROM {scan_files(data_dir, files)})"
+        sql = (
+            f"WITH judged AS ({judged}),"
+            " differing AS (SELECT h FROM judged GROUP BY h HAVING sum(d) <> 0)"
+            f" SELECT CASE WHEN sum(d) > 0 THEN '{MISSING}' ELSE '{UNEXPECTED}' END,"
+            f" {_shown(self._key())}, {_shown(relation.column_names())}"
+            f" FROM judged SEMI JOIN differing USING (h) GROUP BY {columns} HAVING sum(d) <> 0"
+            f" ORDER BY 2, 1 LIMIT {self.rows_max}"
+        )
+        with duckdb.connect() as connection:
+            settings = f"SET memory_limit = '{self.memory_bytes}B'; SET threads = 1; SET TimeZone = 'UTC'"
+            try:
+                connection.execute(settings)
+                return [(str(r), str(k), str(v)) for r, k, v in connection.execute(sql).fetchall()]
+            except duckdb.Error as error:
+                raise TransientError(f"could not compare: {str(error).splitlines()[0]}") from error
+
+    def _key(self) -> tuple[str, ...]:
+        relation = self.plan.relation
+        return relation.key_names() if self.plan.discipline == "keyed" else relation.column_names()
+
+
+def _shown(columns: Sequence[str]) -> str:
+    """Values of a row for people, as `(1, x, NULL)`."""
+    values = " || ', ' || ".join(f"coalesce(CAST({quote(column)} AS VARCHAR), 'NULL')" for column in columns)
+    return f"'(' || {values} || ')'"

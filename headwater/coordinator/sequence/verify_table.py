@@ -1,0 +1,55 @@
+"""VERIFY TABLE: the cluster reads the reference once and compares; here it is asked and shown."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headwater.coordinator.api import ParsedStatement, Prepared, Result
+from headwater.core.clock import unique_name
+from headwater.core.errors import InvariantViolation, UserError
+from headwater.core.protocol import VERIFY_COLUMNS, Verify
+from headwater.core.relation import Column
+from headwater.core.types import TEXT, SqlType
+from headwater.sql.statements.verify_table import VerifyTable
+
+if TYPE_CHECKING:
+    from headwater.coordinator.session import SqlSession
+
+
+def describe(
+    session: SqlSession, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]
+) -> Prepared:
+    """Its columns."""
+    return Prepared(parsed, (), tuple(Column(name, TEXT) for name in VERIFY_COLUMNS))
+
+
+async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    """Ask the cluster."""
+    statement = prepared.parsed.statement
+    if not isinstance(statement, VerifyTable):
+        raise InvariantViolation("VERIFY TABLE of something else")
+    item = session.names().resolve_item(statement.name.parts, "table")
+    if item.source_id is None:
+        raise UserError(
+            f'table "{session.world.full_name(item)}" has no upstream to compare it with',
+            "42809",
+            hint="VERIFY TABLE is for tables that were created FROM SOURCE.",
+        )
+    command = Verify(f"v{unique_name()[:12]}", item.source_id, item.id)
+    return Result(lambda count: f"VERIFY {count}", prepared.columns, _answers(session, command))
+
+
+async def _answers(session: SqlSession, command: Verify) -> AsyncIterator[pa.RecordBatch]:
+    controller = session.world.controller
+    pending = controller.start_peek(command)
+    try:
+        while (answer := await pending.answers.get()) is not None:
+            if isinstance(answer, UserError):
+                raise answer
+            if isinstance(answer, pa.RecordBatch):
+                yield answer
+    finally:
+        controller.end_peek(command.peek_id)
