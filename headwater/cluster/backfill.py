@@ -133,6 +133,11 @@ class Backfill:
         finally:
             self._taken.set()
 
+    def refuse(self, error: HeadwaterError) -> None:
+        """No point can be taken: the source has failed."""
+        self._refusal = error
+        self._taken.set()
+
     def _run(self) -> None:
         delay_s = RETRY_DELAY_S_MIN
         while not self._stopping.is_set():
@@ -151,6 +156,7 @@ class Backfill:
 
     def _complete(self) -> bool:
         """From the upstream's point to readable tables.  False when stopped before."""
+        self._settle_failed()
         exports = tuple(self._exports.values())
         if not exports:
             return True
@@ -208,9 +214,28 @@ class Backfill:
             self._ingestion.backfill_progress(table_id, totals[table_id], totals[table_id], committed=True)
         return True
 
+    def _settle_failed(self) -> None:
+        """Tables that failed on the way become readable as what they are, an error."""
+        ledger, data_dir = self._world.ledger, self._world.data_dir
+        for table_id, export in list(self._exports.items()):
+            collection, errors = ledger.collection(table_id), ledger.errors(table_id)
+            if collection is None or collection.hydrated or not errors:
+                continue
+            self._working = table_id
+            kept = [file for file in ledger.chunks(table_id).values() if file.rows]
+            now_ms = self._world.clock.now_ms()
+            version = commit_state(data_dir, table_id, export.relation, kept, collection.joined_ts, now_ms)
+            ledger.hydrate({table_id: version}, errors[0][0])
+            self._ingestion.backfill_progress(table_id, 0, 0, committed=True)
+            self._exports.pop(table_id, None)
+            self._working = ""
+
+    def _failed(self) -> bool:
+        return all(self._world.ledger.errors(table_id) for table_id in list(self._exports))
+
     def _covered(self) -> int | None:
-        """Wait until the source has covered the point; the binding where it has."""
-        while not self._stopping.wait(0):
+        """Wait until the source has covered the point; the binding where it has.  None: it never will."""
+        while not self._stopping.wait(0) and not self._failed():
             since = self._ingestion.covering(self._point, self._joined_ts)
             if since is not None:
                 return since

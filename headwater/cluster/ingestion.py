@@ -42,6 +42,11 @@ from headwater.sources.contract import Export, Reader
 log = structlog.get_logger("ingestion")
 
 TICK_POOL = "ticks"
+NEVER_S = float("-inf")
+NAMESPACES = {"load-generator": "generator"}
+"""What errors of a source type are named after, where that is not its own name."""
+RECREATE = "Drop the table and create it again, or create another one beside it."
+RECREATE_ALL = "Drop the source and create it again: what is upstream now does not continue what was read."
 
 
 @dataclass(slots=True)
@@ -81,9 +86,9 @@ class Ingestion:
         self._wanted = wanted
         self.options = wanted.options
         self._lost = lost  # called when the JVM has gone
-        self._type = SOURCE_TYPES[wanted.source_type]
+        self.source_type = SOURCE_TYPES[wanted.source_type]
         self._reader: Reader | None = None
-        self._checked_s = 0.0  # when the exports' references were last looked at
+        self._checked_s = NEVER_S  # when the exports' references were last looked at
         self._writer = WriterState(0, 0, None)
         self._members: dict[str, Export] = {}
         self._points: dict[str, Any] = {}  # of members whose point the source has not covered yet
@@ -237,7 +242,7 @@ class Ingestion:
         for table_id in self._members:
             errors = ledger.errors(table_id)
             if errors:
-                self._world.set_status(table_id, "stalled", errors[0][2])
+                self._world.set_status(table_id, "stalled", self._named(errors[0][2]), RECREATE)
             else:
                 self._world.set_status(table_id, "running" if known[table_id].hydrated else "starting")
         self._resume_backfills()
@@ -249,7 +254,7 @@ class Ingestion:
     def _connect(self) -> Reader:
         """The connection to the upstream, made if there is none."""
         if self._reader is None:
-            self._reader = self._type.open(
+            self._reader = self.source_type.open(
                 self.options,
                 self._world.secrets,
                 self._frontier() if self._writer.ts else None,
@@ -263,12 +268,13 @@ class Ingestion:
     def _close_reader(self) -> None:
         """Let go of the upstream and of the writer: both are taken up again together."""
         self._writer = WriterState(0, 0, None)
+        self._checked_s = NEVER_S  # what happened meanwhile shows at once
         if self._reader is not None:
             reader, self._reader = self._reader, None
             reader.close()
 
     def _frontier(self) -> Frontier:
-        return self._type.frontier_from_json(self._writer.frontier)
+        return self.source_type.frontier_from_json(self._writer.frontier)
 
     def _converge(self) -> None:
         """Let exports go and let new ones join; between ticks, so no file is half theirs."""
@@ -317,7 +323,7 @@ class Ingestion:
             if export.table_id not in self._backfills:
                 batches.setdefault(str(dict(export.options).get("batch", "")), []).append(export)
         for batch in batches.values():
-            backfill = Backfill(self._world, self._type, batch, self)
+            backfill = Backfill(self._world, self.source_type, batch, self)
             self._backfills.update({export.table_id: backfill for export in batch})
             self._started = [started for started in self._started if started.alive()] + [backfill]
             backfill.start()
@@ -334,8 +340,9 @@ class Ingestion:
         started_s = world.clock.monotonic_s()
         frontier = self._frontier()
         now_ms = world.clock.now_ms()
-        end = reader.probe(now_ms)
+        # First: where references are gone the upstream may refuse to go on at all.
         errors = self._check_references(reader)
+        end = frontier if errors else reader.probe(now_ms)
         if self._writer.ts and end <= frontier and not errors:
             self.upper = max(self.upper, now_ms + 1)
             self._report([])
@@ -359,14 +366,16 @@ class Ingestion:
         self.upper = TIMESTAMP_END if self._writer.frontier is None else ts + 1
         for table_id, error in errors.items():
             self.poisoned(table_id, error.message)
-        self._points = {id_: at for id_, at in self._points.items() if not self._type.covers(reached, at)}
+        self._points = {
+            id_: at for id_, at in self._points.items() if not self.source_type.covers(reached, at)
+        }
         for table_id, written in files.items():
             self._counters.setdefault(table_id, Counters()).add(written)
         source = self._counters.setdefault(self.source_id, Counters())
         source.add([file for written in files.values() for file in written])
         source.gauges |= {
-            "offset_known": self._type.offset(end),
-            "offset_committed": self._type.offset(reached),
+            "offset_known": self.source_type.offset(end),
+            "offset_committed": self.source_type.offset(reached),
             "tick_seconds": world.clock.monotonic_s() - started_s,
             "ticks": source.gauges.get("ticks", 0) + 1,
         }
@@ -395,7 +404,11 @@ class Ingestion:
     def poisoned(self, table_id: str, message: str) -> None:
         """A table has a definite error: it stops here, the others go on."""
         self._poisoned.add(table_id)
-        self._world.set_status(table_id, "stalled", message)
+        self._world.set_status(table_id, "stalled", self._named(message), RECREATE)
+
+    def _named(self, message: str) -> str:
+        """A definite error as statuses show it."""
+        return f"{NAMESPACES.get(self.source_type.name, self.source_type.name)}: {message}"
 
     def _fail(self, error: DefiniteError) -> None:
         """Every table stops where it is, and reads say why."""
@@ -405,9 +418,13 @@ class Ingestion:
         for table_id in [id_ for id_ in self._members if id_ not in self._poisoned]:
             self._world.ledger.poison(table_id, ts, error.position, error.message)
             self.poisoned(table_id, error.message)
+        with self._wake:
+            offered, self._offered = self._offered, []
+        for backfill in offered:
+            backfill.refuse(error)
         self.upper = max(self.upper, ts + 1)
         self._report([])
-        self._world.set_status(self.source_id, "stalled", error.message)
+        self._world.set_status(self.source_id, "stalled", self._named(error.message), RECREATE_ALL)
 
     def _join_failed(self, ts: int) -> None:
         """Tables that wait to join will not: they are readable as what they are, an error."""
@@ -441,6 +458,13 @@ class Ingestion:
     def member(self, table_id: str) -> Export | None:
         return self._members.get(table_id)
 
+    def stands_at(self) -> tuple[int, Frontier]:
+        """The newest durable binding."""
+        writer = self._writer
+        if not writer.ts:
+            raise TransientError("the source does not run")
+        return writer.ts, self.source_type.frontier_from_json(writer.frontier)
+
     def donors(self, exports: tuple[Export, ...]) -> dict[str, str] | None:
         """By new table: one of ours that has all its columns; None unless every table has one."""
         readable = set(self.hydrated()) - self._poisoned
@@ -454,10 +478,14 @@ class Ingestion:
         if is_own(point):
             return joined_ts
         binding = self._world.ledger.binding_at(self.source_id, joined_ts)
-        if binding is not None and self._type.covers(self._type.frontier_from_json(binding[1]), point):
+        if binding is not None and self.source_type.covers(
+            self.source_type.frontier_from_json(binding[1]), point
+        ):
             return joined_ts
         writer = self._writer
-        if not writer.ts or not self._type.covers(self._type.frontier_from_json(writer.frontier), point):
+        if not writer.ts or not self.source_type.covers(
+            self.source_type.frontier_from_json(writer.frontier), point
+        ):
             return None
         return writer.ts
 
@@ -475,5 +503,6 @@ class Ingestion:
         self._world.report(Statistics(table_id, counters.values()))
         if committed:
             self._backfills.pop(table_id, None)
-            self._world.set_status(table_id, "running")
+            if table_id not in self._poisoned:
+                self._world.set_status(table_id, "running")
             self._world.report(Frontiers({self.source_id: self.upper}, [table_id]))

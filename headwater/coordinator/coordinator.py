@@ -89,6 +89,7 @@ class Coordinator:
         self.environment_id = "headwater-local"
         self._next_pid = 1
         self._pending_drops: set[str] = set()
+        self._dropped_secrets: set[str] = set()  # whose values a source that is going may still need
         self._tasks: list[asyncio.Task[None]] = []
 
     # Start and end
@@ -109,7 +110,9 @@ class Coordinator:
                 self.controller.uppers[id_] = TIMESTAMP_END if writer.frontier is None else writer.ts + 1
         wanted = set(self.catalog.state.items)
         # A source that is gone may still have something upstream: its secrets are needed until that is away.
-        self.secrets.sweep(wanted | secrets_of(list(self.ledger.upstreams().values())))
+        needed = secrets_of(list(self.ledger.upstreams().values()))
+        self.secrets.sweep(wanted | needed)
+        self._dropped_secrets = needed - wanted
         self._pending_drops = {id_ for id_ in self.ledger.collections() if id_ not in wanted}
         self._pending_drops |= {id_ for id_ in self.ledger.writers() if id_ not in wanted and id_ != TABLES}
         self.converge()
@@ -139,6 +142,7 @@ class Coordinator:
             await asyncio.sleep(COMPACTION_CHECK_S)
             try:
                 self._drop_released()
+                self._delete_secrets()
                 self._compact()
                 now_s = self.clock.monotonic_s()
                 if now_s - since_s > SWEEP_INTERVAL_S:
@@ -179,6 +183,14 @@ class Coordinator:
             for id_ in ready:
                 self.holds.forget(id_)
             self.controller.drop(ready)
+
+    def _delete_secrets(self) -> None:
+        """Values of dropped secrets stay until no source needs them to leave its upstream."""
+        if self._dropped_secrets:
+            needed = secrets_of(list(self.ledger.upstreams().values()))
+            for id_ in self._dropped_secrets - needed:
+                self.secrets.delete(id_)
+            self._dropped_secrets &= needed
 
     def _compact(self) -> None:
         allowed: dict[str, int] = {}
@@ -286,9 +298,10 @@ class Coordinator:
             if id_ not in after.items and item.kind in ("table", "source")
         ]
         self._pending_drops.update(gone)
-        for id_, item in before.items.items():
-            if item.kind == "secret" and id_ not in after.items:
-                self.secrets.delete(id_)
+        self._dropped_secrets |= {
+            id_ for id_, item in before.items.items() if item.kind == "secret" and id_ not in after.items
+        }
+        self._delete_secrets()
         self.converge()
         for session in self.sessions.values():
             session.settings.refresh_system(after.system_variables)

@@ -47,10 +47,18 @@ def facts(world: Coordinator, session: SqlSession | None = None) -> f.SystemFact
     )
 
 
+_NAMESPACES = frozenset(
+    ("postgres", "mysql", "sql-server", "kafka", "generator", "ssh", "upsert", "decode", "internal")
+)
+"""What an error of a source may say before its text that it is from."""
+
+
 def _details(status: Status) -> str | None:
     details: dict[str, object] = {}
     if status.error is not None:
-        details["namespaced"] = {"internal": status.error}
+        namespace, _, message = status.error.partition(": ")
+        known = namespace in _NAMESPACES
+        details["namespaced"] = {namespace: message} if known else {"internal": status.error}
     if status.hint is not None:
         details["hints"] = [status.hint]
     return json.dumps(details) if details else None

@@ -38,6 +38,10 @@ FOLD_RETRY_DELAY_S_MAX = 60.0
 """A table that could not be folded is tried again after a while, at most this long."""
 
 # Backfill
+VERIFY_ROUNDS_MAX = 5
+"""How often rows that change while a table is verified are compared again."""
+VERIFY_ROWS_MAX = 1_000
+"""Rows that differ are shown up to this many."""
 COVER_CHECK_S = 0.05
 """How often a finished snapshot looks whether its source has covered the snapshot's point."""
 SNAPSHOT_CHUNK_ROWS = 250_000
@@ -126,6 +130,8 @@ UPSTREAM_CONNECT_S_MAX = 10
 UPSTREAM_KEEPALIVE_S = 10
 UPSTREAM_KEEPALIVE_COUNT = 3
 """An upstream that is silent for so many keepalives is given up."""
+UPSTREAM_SILENCE_S_MAX = 30.0
+"""A stream that is asked for an answer and gives none for so long is given up, whatever keepalives say."""
 UPSTREAM_VALIDATE_S_MAX = 30.0
 """Questions about settings and shapes that an upstream should answer soon."""
 UPSTREAM_QUESTIONS_CONCURRENT_MAX = 8

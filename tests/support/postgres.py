@@ -10,6 +10,7 @@ root everything is run as the user `postgres`, who must then be able to reach th
 `settings` are lines for postgresql.conf, after ours; `access` takes the place of pg_hba.conf; `files` are put
 into the server's data directory, private to it (certificates, keys).
 
+`restart()` and `kill()` + `resume()` are what may happen to a server that keeps its data.
 `log()` is for whoever sees a test fail; `stop()` ends the server by its pid.
 """
 
@@ -21,8 +22,11 @@ import signal
 import socket
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
+
+from tests.support.server import alive, descendants, eventually
 
 BINARIES = Path("/usr/lib/postgresql/15/bin")
 START_S_MAX = 60
@@ -92,7 +96,11 @@ class PostgresServer:
             (self._data / "pg_hba.conf").write_text(self._access)
         for name, content in self._files.items():
             self._private(self._data / name, content)
-        with self._log.open("wb") as log:
+        return self.resume()
+
+    def resume(self) -> PostgresServer:
+        """Start what has ended, on the same data and port."""
+        with self._log.open("ab") as log:
             self.process = subprocess.Popen(
                 [str(BINARIES / "postgres"), "-D", str(self._data)],
                 stdout=log,
@@ -108,6 +116,24 @@ class PostgresServer:
             self.stop()
             raise
         return self
+
+    def restart(self) -> None:
+        """As `pg_ctl restart -m fast`: sessions are ended, data is written."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait(STOP_S_MAX)
+        self.resume()
+
+    def kill(self) -> None:
+        """As a power cut: the postmaster and its children at once, nothing written."""
+        if self.process is not None:
+            children = descendants(self.process.pid)
+            self.process.kill()
+            self.process.wait()
+            for child in children:
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+            eventually(lambda: not any(map(alive, children)))
 
     def stop(self) -> None:
         """End the server at once and remove its files."""

@@ -217,6 +217,12 @@ class Decoder:
             }
         )
         moved = self._keys_differ(places, export, old, new_both) if key else always
+        for tuples, of in ((gone, deleted), (old.taken(moved), both[moved])):
+            for position in _key(export):
+                nameless = tuples.columns[places[position]].kinds == pgoutput.NULL
+                if export.details["columns"][position]["not_null"] and nameless.any():
+                    # The replica identity is another one than it was: what went cannot be told.
+                    raise self._error(export, of[nameless][0], _NO_OLD_ROW)
         for column in new_both.columns.values():
             lost = moved & (column.kinds == pgoutput.UNCHANGED)
             if lost.any():  # what it was stands under another key

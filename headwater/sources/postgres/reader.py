@@ -7,6 +7,9 @@
 The thread never waits for a tick: keepalives are answered while a tick takes minutes.
 If too much is waiting it stops reading the socket, and the server waits.
 
+A server that does not answer any more is hung up on, also when nobody says that the
+connection is gone: after some silence the stream asks for an answer, and questions have a bound.
+
 The position told to the server is that of the newest durable binding.  A source that
 starts again asks for the stream from its binding on, whatever the slot says; a slot that
 no longer has that position is an error and never a gap.
@@ -20,7 +23,7 @@ import os
 import select
 import struct
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,14 +38,15 @@ from headwater.core.limits import (
     REPLICATION_STATUS_S,
     REPLICATION_WAITING_BYTES_MAX,
     SLOT_RELEASE_S_MAX,
+    UPSTREAM_SILENCE_S_MAX,
 )
 from headwater.sources.contract import Export, Options, ReadPart, Secrets
-from headwater.sources.postgres.connection import connect
-from headwater.sources.postgres.facts import changed, moved
+from headwater.sources.postgres.connection import bounded, connect
+from headwater.sources.postgres.facts import Facts, changed, missing_publication, moved
 from headwater.sources.postgres.frontier import LsnFrontier, lsn_of, lsn_text
 from headwater.sources.postgres.inspect import inspect
 from headwater.sources.postgres.spool import Spool
-from headwater.sources.postgres.trouble import first_line, trouble
+from headwater.sources.postgres.trouble import AGAIN, first_line, named, said, trouble
 
 log = structlog.get_logger("postgres")
 
@@ -67,23 +71,26 @@ class PostgresReader:
         self._given_up = given_up
         self._secrets = secrets
         self._slot: str = options["slot"]
-        self._control = connect(options["connection"], secrets)
+        self._control = _reach(options, secrets)
         self._stream: psycopg.Connection[Any] | None = None
         self._wake_in, self._wake_out = os.pipe()
         self._stopping = False
         self._failure: str | None = None
+        self._heard_s = 0.0  # when the server last said anything
         self._spool = Spool(scratch)
         self._thread: threading.Thread | None = None
         try:
-            self._stream = connect(options["connection"], secrets, replication=True)
-            history = self._history(self._stream)
+            self._stream = _reach(options, secrets, replication=True)
+            with bounded(self._stream):
+                history = self._history(self._stream)
             self._check_history(stands_at)
             begin = self._ready_slot(self._stream, stands_at)
             self.start: Frontier = history.at(begin)
             self._here = history
             self._end = begin
             self._durable = begin
-            self._begin_stream(self._stream.pgconn, begin)
+            with bounded(self._stream):
+                self._begin_stream(self._stream.pgconn, begin)
         except psycopg.Error as error:
             self.close()
             raise trouble(error) from error
@@ -106,17 +113,25 @@ class PostgresReader:
         identity = dict(self._options["identity"])
         if isinstance(stands_at, LsnFrontier):
             identity |= {"system_id": stands_at.system_id, "timeline": stands_at.timeline}
-        message = moved(identity, inspect(self._control, self._options["publication"], ()))
+        message = moved(identity, self._facts(()))
         if message is not None:
             raise DefiniteError("", "" if stands_at is None else str(stands_at), message)
 
+    def _facts(self, oids: Collection[int]) -> Facts:
+        try:
+            with bounded(self._control):
+                return inspect(self._control, self._options["publication"], oids)
+        except TransientError as error:
+            raise named(error) from error
+
     def _ready_slot(self, stream: psycopg.Connection[Any], stands_at: Frontier | None) -> int:
         """Make sure of the slot; the position from which on we read."""
-        row = self._control.execute(
-            "SELECT active_pid, wal_status, confirmed_flush_lsn::text FROM pg_replication_slots"
-            " WHERE slot_name = %s",
-            (self._slot,),
-        ).fetchone()
+        with bounded(self._control):
+            row = self._control.execute(
+                "SELECT active_pid, wal_status, confirmed_flush_lsn::text FROM pg_replication_slots"
+                " WHERE slot_name = %s",
+                (self._slot,),
+            ).fetchone()
         if row is None and stands_at is not None:
             raise TransientError(
                 f'postgres: replication slot mysteriously missing: "{self._slot}"',
@@ -132,7 +147,8 @@ class PostgresReader:
                 "replication slot has been invalidated because it exceeded the maximum reserved size",
             )
         if active_pid is not None:
-            self._release_slot(active_pid)
+            with bounded(self._control):
+                self._release_slot(active_pid)
         if stands_at is None:
             return lsn_of(confirmed)
         wanted = _lsn(stands_at)
@@ -157,7 +173,7 @@ class PostgresReader:
         made: int | None = None
         while (result := wire.get_result()) is not None:
             if result.status != pq.ExecStatus.TUPLES_OK:
-                raise TransientError(f"postgres: {result.error_message.decode(errors='replace').strip()}")
+                raise TransientError(f"postgres: {_message(result.error_message)}", AGAIN)
             made = lsn_of((result.get_value(0, 1) or b"").decode())
         if made is None:
             raise TransientError(f'postgres: replication slot "{self._slot}" was not made')
@@ -189,7 +205,7 @@ class PostgresReader:
             f" (proto_version '1', publication_names '{quoted}')".encode()
         )
         if result.status != pq.ExecStatus.COPY_BOTH:
-            raise TransientError(f"postgres: {result.error_message.decode(errors='replace').strip()}")
+            raise TransientError(f"postgres: {_message(result.error_message)}", AGAIN)
 
     # The thread
 
@@ -200,21 +216,25 @@ class PostgresReader:
         try:
             wire.nonblocking = 1
             told_s = 0.0
+            self._heard_s = SYSTEM_CLOCK.monotonic_s()
             while not self._stopping:
                 now_s = SYSTEM_CLOCK.monotonic_s()
                 if now_s - told_s >= REPLICATION_STATUS_S:
-                    self._tell(wire, wants_answer=False)
+                    # A server that hears from us has no reason of its own to say anything.
+                    self._tell(wire, wants_answer=now_s - self._heard_s > UPSTREAM_SILENCE_S_MAX / 3)
                     told_s = now_s
                 if self._spool.waiting_bytes > REPLICATION_WAITING_BYTES_MAX and not self._spool.inside:
                     self._sleep([], REPLICATION_STATUS_S)
+                    self._heard_s = SYSTEM_CLOCK.monotonic_s()  # nobody has listened
                     continue
                 if not self._take_messages(wire):
                     continue
                 if self._woken(wire):
                     self._tell(wire, wants_answer=True)
                     told_s = now_s
+                self._check_heard()
         except (psycopg.Error, OSError) as error:
-            self._failure = first_line(error)
+            self._failure = f"stream ended prematurely: {first_line(error)}"
 
     def _take_messages(self, wire: pq.abc.PGconn) -> bool:
         """What is here, a message at a time, as libpq hands it out; whether that was all."""
@@ -224,9 +244,11 @@ class PostgresReader:
             if count == 0:
                 return True
             if count == -1:
-                raise psycopg.OperationalError("stream ended prematurely")
+                result = wire.get_result()
+                reason = _message(b"" if result is None else result.error_message) or "closed by the server"
+                raise psycopg.OperationalError(reason)
             if count == -2:
-                raise psycopg.OperationalError(wire.error_message.decode(errors="replace").strip())
+                raise psycopg.OperationalError(_message(wire.error_message))
             if data[0] == 0x77:  # w: data
                 end = add(bytes(data[_DATA_HEADER_BYTES:]))
                 if end is not None:
@@ -243,7 +265,13 @@ class PostgresReader:
         ready = self._sleep([wire.socket], REPLICATION_STATUS_S)
         if wire.socket in ready:
             wire.consume_input()
+            self._heard_s = SYSTEM_CLOCK.monotonic_s()
         return self._wake_in in ready
+
+    def _check_heard(self) -> None:
+        """A server that was asked for an answer again and again and gives none is not there."""
+        if SYSTEM_CLOCK.monotonic_s() - self._heard_s > UPSTREAM_SILENCE_S_MAX:
+            raise psycopg.OperationalError(f"the server has been silent for {UPSTREAM_SILENCE_S_MAX:.0f} s")
 
     def _sleep(self, sockets: list[int], seconds: float) -> list[int]:
         ready, _, _ = select.select([*sockets, self._wake_in], [], [], seconds)
@@ -258,15 +286,16 @@ class PostgresReader:
         wire.put_copy_data(
             _STATUS.pack(b"r", max(durable, self._end), durable, durable, now_us, wants_answer)
         )
-        while wire.flush():
+        while wire.flush() and not self._stopping:
             select.select([], [wire.socket], [], REPLICATION_STATUS_S)
+            self._check_heard()
 
     # Ticks
 
     def probe(self, now_ms: int) -> Frontier:
         end = self._end
         if self._failure is not None:
-            raise TransientError(f"postgres: {self._failure}")
+            raise TransientError(f"postgres: {self._failure}", AGAIN)
         self._wake()
         return self._here.at(end)
 
@@ -289,8 +318,10 @@ class PostgresReader:
 
     def check(self, exports: tuple[Export, ...]) -> Mapping[str, DefiniteError]:
         oids = {export.details["oid"] for export in exports}
-        facts = inspect(self._control, self._options["publication"], oids)
+        facts = self._facts(oids)
         message = moved(self._options["identity"], facts)
+        if message is None and facts.publication is None:
+            message = missing_publication(facts.publication_name)
         if message is not None:
             raise DefiniteError("", lsn_text(self._end), message)
         found = {export.table_id: changed(export.details, facts) for export in exports}
@@ -325,12 +356,12 @@ def drop_slot(options: Options, secrets: Secrets) -> None:
     """Leave nothing upstream."""
     slot = options["slot"]
     try:
-        control = connect(options["connection"], secrets)
+        control = _reach(options, secrets)
     except TransientError as error:
         if isinstance(error.__cause__, psycopg.OperationalError) and _no_database(error.__cause__):
             return  # a slot belongs to its database, and is gone with it
         raise
-    with control:
+    with control, bounded(control):
         deadline_s = SYSTEM_CLOCK.monotonic_s() + SLOT_RELEASE_S_MAX
         while True:
             try:
@@ -351,6 +382,17 @@ def drop_slot(options: Options, secrets: Secrets) -> None:
                 SYSTEM_CLOCK.sleep(0.05)
             except psycopg.Error as error:
                 raise trouble(error) from error
+
+
+def _reach(options: Options, secrets: Secrets, replication: bool = False) -> psycopg.Connection[Any]:
+    try:
+        return connect(options["connection"], secrets, replication=replication)
+    except TransientError as error:
+        raise named(error) from error.__cause__
+
+
+def _message(text: bytes) -> str:
+    return said(text.decode(errors="replace"))
 
 
 def _no_database(error: psycopg.OperationalError) -> bool:

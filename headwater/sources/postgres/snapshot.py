@@ -31,11 +31,11 @@ from headwater.core.limits import SNAPSHOT_LOCK_S_MAX
 from headwater.core.types import SqlType
 from headwater.formats.arrow import arrow_type, state_schema
 from headwater.sources.contract import Export, Options, Secrets, SnapshotChunk
-from headwater.sources.postgres.connection import SETTINGS, connect, conninfo
+from headwater.sources.postgres.connection import SETTINGS, bounded, connect, conninfo
 from headwater.sources.postgres.decode import first_error, typed
 from headwater.sources.postgres.frontier import PAGE_BYTES, LsnFrontier, last_end, lsn_of
 from headwater.sources.postgres.reader import SOURCE_TYPE
-from headwater.sources.postgres.trouble import trouble
+from headwater.sources.postgres.trouble import named, trouble
 
 _AS_IT_IS: Final = frozenset(
     ("bool", "int2", "int4", "int8", "float4", "float8", "text", "varchar", "char", "bytea")
@@ -63,11 +63,14 @@ class PostgresPoint:
 
     def __init__(self, options: Options, secrets: Secrets, exports: tuple[Export, ...]) -> None:
         self._options = options
-        self._holder = connect(options["connection"], secrets)
+        try:
+            self._holder = connect(options["connection"], secrets)
+        except TransientError as error:
+            raise named(error) from error
         self._snapshot = ""
         try:
-            self._holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            self._holder.execute(f"SET LOCAL lock_timeout = '{SNAPSHOT_LOCK_S_MAX}s'")
+            self._ask("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            self._ask(f"SET LOCAL lock_timeout = '{SNAPSHOT_LOCK_S_MAX}s'")
             # Locks come before the snapshot: what changes the tables' files is then before or after both.
             for details in {export.details["oid"]: export.details for export in exports}.values():
                 self._lock(details)
@@ -81,11 +84,15 @@ class PostgresPoint:
     def _lock(self, details: Mapping[str, Any]) -> None:
         only = "ONLY " if details["relkind"] == "r" else ""
         name = _name(details["schema"], details["table"])
-        self._holder.execute(f"LOCK TABLE {only}{name} IN ACCESS SHARE MODE".encode())
+        self._ask(f"LOCK TABLE {only}{name} IN ACCESS SHARE MODE")
+
+    def _ask(self, text: str, values: Mapping[str, Any] | None = None) -> psycopg.Cursor[Any]:
+        with bounded(self._holder):
+            return self._holder.execute(text.encode(), values)
 
     def take(self, frontier: Frontier, before: Any | None) -> Any:
         try:
-            row = self._holder.execute(
+            row = self._ask(
                 "SELECT pg_export_snapshot(), pg_current_snapshot()::text, pg_current_wal_insert_lsn()::text"
             ).fetchone()
         except psycopg.Error as error:
@@ -97,7 +104,7 @@ class PostgresPoint:
 
     def chunks(self, export: Export, point: Any, rows: int) -> tuple[SnapshotChunk, ...]:
         try:
-            leaves = self._holder.execute(_LEAVES, {"oid": export.details["oid"]}).fetchall()
+            leaves = self._ask(_LEAVES, {"oid": export.details["oid"]}).fetchall()
         except psycopg.Error as error:
             raise trouble(error) from error
         found = [
@@ -155,7 +162,7 @@ def snapshot(chunk: SnapshotChunk, secrets: Secrets) -> Iterator[pa.RecordBatch]
             for batch in cursor.fetch_record_batch():
                 if batch.num_rows:
                     yield _stored(chunk.export, pages, batch)
-    except adbc_driver_manager.Error as error:
+    except (adbc_driver_manager.Error, OSError) as error:  # a stream that ends is Arrow's OSError
         raise trouble(error) from error
 
 

@@ -85,6 +85,15 @@ def test_a_counted_table_without_old_rows_is_a_definite_error(message: bytes) ->
     assert (error.reference, error.position) == ("db.public.t", "0/64")
 
 
+@pytest.mark.parametrize(
+    "message", [stream.delete(key=(None, "b")), stream.update((1, "c"), key=(None, "b"))]
+)
+def test_a_key_that_is_not_sent_is_a_definite_error(message: bytes) -> None:
+    """As after a change of the replica identity to another index."""
+    (error,) = decoded(stream.segment(in_transaction(message)), stream.export())
+    assert str(error).startswith("old row missing from replication stream")
+
+
 def test_an_unchanged_value_is_the_one_of_the_old_row() -> None:
     messages = in_transaction(stream.update((1, UNCHANGED), old=(1, "long")))
     assert decoded(stream.segment(messages), stream.export()) == [("+", 1, "long")]

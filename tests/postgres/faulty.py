@@ -1,0 +1,164 @@
+"""An upstream to which things happen, and writers that live through them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+import psycopg
+
+from headwater.core.clock import unique_name
+from tests.postgres.conftest import Database
+from tests.postgres.following import Following
+from tests.support.postgres import PostgresServer
+from tests.support.proxy import Proxy
+from tests.support.server import eventually
+
+NOTICE_S_MAX = 60.0
+RESUME_S_MAX = 120.0
+PAIR = tuple(f"CREATE TABLE {name} (id int PRIMARY KEY, n int, tag text)" for name in "ab")
+
+
+class Faulty(Database):
+    """A database that sources reach over a way that can be broken; the test has another one."""
+
+    def __init__(self, server: PostgresServer, name: str) -> None:
+        super().__init__(server, name)
+        self.proxy = Proxy(server.port)
+
+    def connection_sql(self, name: str, user: str = "postgres") -> str:
+        return super().connection_sql(name, user).replace(str(self.server.port), str(self.proxy.port))
+
+    def direct_sql(self, name: str) -> str:
+        """CREATE CONNECTION beside the way that can be broken."""
+        return super().connection_sql(name)
+
+    def again(self) -> None:
+        """A new session of the test's own, after the server has been away."""
+        self.connection.close()
+        self.connection = psycopg.connect(self.server.dsn(self.name), autocommit=True)
+
+    def walsender(self) -> int | None:
+        """Who sends to the one slot of this database."""
+        pid: int | None = self.value("SELECT max(active_pid) FROM pg_replication_slots WHERE " + _HERE)
+        return pid
+
+    def drop_slots(self) -> None:
+        """Nobody may be using them."""
+        query = f"SELECT count(pg_drop_replication_slot(slot_name)) FROM pg_replication_slots WHERE {_HERE}"
+        assert eventually(lambda: self.value(query)) == 1
+
+
+_HERE = "database = current_database()"
+
+
+@contextmanager
+def faulty(server: PostgresServer, *statements: str) -> Iterator[Faulty]:
+    """A new database with these statements run in it and everything published."""
+    name = f"d{unique_name()[:12]}"
+    with psycopg.connect(server.dsn(), autocommit=True) as session:
+        session.execute(f"CREATE DATABASE {name}".encode())
+    made = Faulty(server, name)
+    try:
+        made.run(*statements, "CREATE PUBLICATION p FOR ALL TABLES")
+        yield made
+    finally:
+        made.connection.close()
+        made.proxy.close()
+        with psycopg.connect(server.dsn(), autocommit=True) as session:
+            session.execute(
+                "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
+                " WHERE database = %s AND NOT active",
+                (name,),
+            )
+            session.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+class Writer(threading.Thread):
+    """Transactions over two tables until told to stop; one that is cut off is not asked about."""
+
+    def __init__(self, database: Database, tables: Sequence[str] = ("a", "b")) -> None:
+        super().__init__(daemon=True)
+        self._dsn = database.server.dsn(database.name)
+        self._tables = tables
+        self._stopping = threading.Event()
+        self._numbers = count(1)
+        self.failure: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            while not self._stopping.wait(0.02):
+                self._write()
+        except BaseException as error:
+            self.failure = error
+
+    def _write(self) -> None:
+        try:
+            with psycopg.connect(self._dsn) as connection:
+                for number in self._numbers:
+                    if self._stopping.wait(0.005):
+                        return
+                    for table in self._tables:
+                        connection.execute(f"INSERT INTO {table} VALUES (%s, 0)".encode(), (number,))
+                        connection.execute(
+                            f"UPDATE {table} SET n = n + 1 WHERE id = %s".encode(), (number // 2,)
+                        )
+                        connection.execute(f"DELETE FROM {table} WHERE id = %s".encode(), (number - 300,))
+                    connection.commit()
+        except psycopg.OperationalError:
+            return  # the server went; the next turn looks for it again
+
+    def __enter__(self) -> Writer:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self.join()
+        assert self.failure is None, self.failure
+
+
+def status(here: Following, name: str) -> tuple[str, str | None, Sequence[str]]:
+    """(status, error, hints) that are shown for a source or table of the test."""
+    ((word, error, details),) = here.rows(
+        "SELECT s.status, s.error, s.details FROM mz_internal.mz_source_statuses s"
+        " JOIN mz_objects o ON o.id = s.id JOIN mz_schemas c ON c.id = o.schema_id"
+        f" WHERE o.name = '{name}' AND c.name = '{here.schema}'"
+    )
+    found: dict[str, Any] = details or {}
+    return word, error, found.get("hints", [])
+
+
+def check_stalled(here: Following, name: str, *texts: str, within_s: float = NOTICE_S_MAX) -> str:
+    """Wait until it stands still because of one of these, and says what could be done; its error."""
+
+    def stalled() -> str:
+        word, error, hints = status(here, name)
+        assert word == "stalled", (word, error)
+        assert error is not None
+        assert error.startswith("postgres: "), error
+        assert any(text in error for text in texts), error
+        assert hints, error
+        return error
+
+    return eventually(stalled, within_s=within_s)
+
+
+def check_running(here: Following, name: str) -> None:
+    """Wait until it runs, without an error."""
+
+    def running() -> bool:
+        word, error, _ = status(here, name)
+        assert (word, error) == ("running", None)
+        return True
+
+    eventually(running, within_s=RESUME_S_MAX)
+
+
+def check_newest(here: Following, table: str = "a") -> None:
+    """Wait until what has been written upstream by now is here."""
+    newest = here.database.value(f"SELECT coalesce(max(id), 0) FROM {table}")
+    eventually(lambda: here.value(f"SELECT max(id) >= {newest} FROM {table}"), within_s=RESUME_S_MAX)

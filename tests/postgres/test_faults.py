@@ -1,0 +1,484 @@
+"""What breaks between a source and its upstream is said and overcome; nothing is lost or doubled.
+
+Method: one PostgreSQL and one server for all of it, and a proxy between them.  Something is broken,
+mostly under writes; the status must say so, another source must go on, and once the cause is gone the
+tables must come to equal the upstream's without anything being done.  `close` sees that no slot is left.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from headwater.core.limits import REPLICATION_SEGMENT_BYTES, UPSTREAM_SILENCE_S_MAX
+from headwater.observe.failpoints import FAILPOINTS, FOLDER_VARIABLE
+from tests.postgres.faulty import (
+    NOTICE_S_MAX,
+    PAIR,
+    RESUME_S_MAX,
+    Faulty,
+    Writer,
+    check_newest,
+    check_running,
+    check_stalled,
+    faulty,
+)
+from tests.postgres.following import Following
+from tests.support.postgres import PostgresServer, available
+from tests.support.server import QUICK_SPARK, HeadwaterServer, eventually
+
+ACCESS = """
+host all guarded 127.0.0.1/32 scram-sha-256
+host all all 127.0.0.1/32 trust
+"""
+AT_ONCE_S_MAX = 10.0
+LARGE_ROWS = 150_000
+LARGE_MEMORY_BYTES_MAX = 400 * 2**20
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    """An upstream that may be killed."""
+    if not available():
+        pytest.skip("PostgreSQL 15 is not installed")
+    with (
+        TemporaryDirectory(prefix="upstream-") as directory,
+        PostgresServer(Path(directory), access=ACCESS) as made,
+    ):
+        yield made
+
+
+@pytest.fixture(scope="module")
+def failpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("armed")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, failpoints: Path) -> Iterator[HeadwaterServer]:
+    """A server that may be killed, with a source `beside` that has nothing to do with the upstream."""
+    made = HeadwaterServer(
+        tmp_path_factory.mktemp("faults") / "data",
+        spark_conf=QUICK_SPARK,
+        environment={FOLDER_VARIABLE: str(failpoints)},
+    )
+    try:
+        made.start()
+        made.query(
+            "CREATE SOURCE beside FROM LOAD GENERATOR COUNTER (TICK INTERVAL '100ms')"
+            " WITH (TIMESTAMP INTERVAL '200ms')"
+        )
+        made.query("CREATE TABLE counter FROM SOURCE beside (REFERENCE counter)")
+        eventually(lambda: count_beside(made), within_s=RESUME_S_MAX)
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture
+def database(postgres: PostgresServer) -> Iterator[Faulty]:
+    with faulty(postgres, *PAIR) as made:
+        yield made
+
+
+@contextmanager
+def source(server: HeadwaterServer, database: Faulty, *tables: str) -> Iterator[Following]:
+    here = Following(server, database)
+    try:
+        here.create_source()
+        for table in tables:
+            here.create_table(table)
+        for table in tables:
+            here.follows(table)
+        yield here
+    finally:
+        here.close()
+
+
+def count_beside(server: HeadwaterServer) -> int:
+    return int(server.query("SELECT count(*) FROM counter")[0][0])
+
+
+def check_beside_goes_on(server: HeadwaterServer) -> None:
+    before = count_beside(server)
+    eventually(lambda: count_beside(server) > before)
+
+
+# The server itself
+
+
+def test_an_upstream_that_restarts_or_dies_is_followed_on(
+    server: HeadwaterServer, postgres: PostgresServer, database: Faulty
+) -> None:
+    with source(server, database, "a", "b") as here:
+        with Writer(database):
+            check_newest(here)
+            postgres.restart()
+            database.again()
+            check_newest(here)
+            postgres.kill()
+            check_stalled(here, "src", "stream ended prematurely", "error connecting to server")
+            check_beside_goes_on(server)
+            postgres.resume()
+            database.again()
+            check_running(here, "src")
+            check_newest(here)
+        here.follows("a")
+        here.follows("b")
+        assert len(here.slots()) == 1
+
+
+# The way to it
+
+
+def test_an_upstream_that_cannot_be_reached_is_waited_for(server: HeadwaterServer, database: Faulty) -> None:
+    with source(server, database, "a") as here:
+        with Writer(database):
+            database.proxy.refuse()
+            check_stalled(here, "src", "error connecting to server: Connection refused")
+            check_stalled(here, "a", "error connecting to server: Connection refused")
+            check_beside_goes_on(server)
+            database.proxy.accept()
+            check_running(here, "src")
+            check_running(here, "a")
+            check_newest(here)
+        here.follows("a")
+
+
+def test_a_stream_that_is_cut_within_a_message_goes_on(server: HeadwaterServer, database: Faulty) -> None:
+    marker = "cut in the middle of this"
+    with source(server, database, "a", "b") as here:
+        for number in range(3):
+            database.proxy.cut_within(marker)
+            database.run(
+                f"BEGIN; INSERT INTO a SELECT g, 0, 'x' FROM generate_series({number}000, {number}500) AS g;"
+                f" INSERT INTO b VALUES ({number}, 0, '{marker}'); COMMIT",
+                f"INSERT INTO a VALUES ({number}999, 1, 'after')",
+            )
+            eventually(lambda: database.proxy.cut_count > number)  # noqa: B023
+            here.follows("a")
+            here.follows("b")
+
+
+def test_a_snapshot_that_is_cut_is_taken_again(server: HeadwaterServer, database: Faulty) -> None:
+    marker = "cut in the middle of this"
+    database.run("INSERT INTO a SELECT g, 0, repeat('x', 100) FROM generate_series(1, 20000) AS g")
+    database.run(f"UPDATE a SET tag = '{marker}' WHERE id = 20000")
+    with source(server, database, "b") as here, Writer(database, ("b",)):
+        database.proxy.cut_within(marker)
+        here.create_table("a")
+        here.follows("a")
+        assert database.proxy.cut_count == 1
+        check_newest(here, "b")
+
+
+def test_a_way_that_lets_nothing_through_is_noticed(server: HeadwaterServer, database: Faulty) -> None:
+    with source(server, database, "a", "b") as here:
+        database.proxy.stall()
+        database.run("INSERT INTO a VALUES (1, 1, 'waits')")
+        check_stalled(
+            here, "src", "silent", "sql client error", "timeout", within_s=2 * UPSTREAM_SILENCE_S_MAX
+        )
+        check_beside_goes_on(server)
+        started_s = time.monotonic()
+        here.run("DROP TABLE b")
+        assert time.monotonic() - started_s < AT_ONCE_S_MAX
+        database.proxy.flow()
+        here.follows("a")
+        check_running(here, "src")
+
+
+# The slot and its walsender
+
+
+def test_a_walsender_that_is_ended_is_replaced(server: HeadwaterServer, database: Faulty) -> None:
+    with source(server, database, "a", "b") as here:
+        with Writer(database):
+            for _ in range(3):
+                before = eventually(database.walsender)
+                database.run(f"SELECT pg_terminate_backend({before})")
+                eventually(lambda: database.walsender() not in (None, before))  # noqa: B023
+                check_newest(here)
+        here.follows("a")
+        here.follows("b")
+
+
+def test_a_slot_that_an_orphaned_walsender_holds_is_taken_over(
+    server: HeadwaterServer, database: Faulty
+) -> None:
+    with source(server, database, "a") as here, Writer(database, ("a",)):
+        before = eventually(database.walsender)
+        database.proxy.orphan()
+        server.kill_cluster()
+        assert database.walsender() == before
+        eventually(lambda: database.walsender() not in (None, before), within_s=RESUME_S_MAX)
+        database.proxy.release()
+        check_newest(here)
+        assert len(here.slots()) == 1
+
+
+def test_a_slot_that_is_gone_stops_its_source_and_no_other(server: HeadwaterServer, database: Faulty) -> None:
+    with source(server, database, "a") as here:
+        here.run(database.direct_sql("direct"))
+        database.proxy.refuse()
+        eventually(lambda: database.walsender() is None)
+        database.drop_slots()
+        here.run(
+            "CREATE SOURCE other FROM POSTGRES CONNECTION direct (PUBLICATION 'p')",
+            "CREATE TABLE b FROM SOURCE other (REFERENCE b)",
+        )
+        here.follows("b")
+        database.proxy.accept()
+        check_stalled(here, "src", "replication slot mysteriously missing")
+        database.run("INSERT INTO b VALUES (1, 1, 'other')")
+        here.follows("b")
+        check_running(here, "other")
+        here.run("DROP SOURCE src CASCADE")
+        assert len(here.slots()) == 1
+
+
+def test_a_slot_that_is_lost_is_an_error_of_its_tables(server: HeadwaterServer, database: Faulty) -> None:
+    message = "replication slot has been invalidated because it exceeded the maximum reserved size"
+    with source(server, database, "a", "b") as here:
+        database.proxy.refuse()
+        eventually(lambda: database.walsender() is None)
+        database.run("ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'", "SELECT pg_reload_conf()")
+        try:
+            lost = "SELECT bool_or(wal_status = 'lost') FROM pg_replication_slots"
+
+            def losing() -> bool:
+                database.run(
+                    "INSERT INTO a SELECT max(id) + 1 FROM a", "SELECT pg_switch_wal()", "CHECKPOINT"
+                )
+                return bool(database.value(lost))
+
+            database.run("INSERT INTO a VALUES (1)")
+            eventually(losing)
+        finally:
+            database.run("ALTER SYSTEM RESET max_slot_wal_keep_size", "SELECT pg_reload_conf()")
+        database.proxy.accept()
+        assert message in here.error_of("a")
+        assert message in here.error_of("b")
+        check_stalled(here, "src", message)
+        check_stalled(here, "a", message)
+        check_beside_goes_on(server)
+
+
+def test_an_idle_table_beside_a_busy_one_does_not_keep_the_log(
+    server: HeadwaterServer, database: Faulty
+) -> None:
+    database.run(
+        "DROP PUBLICATION p",
+        "CREATE PUBLICATION p FOR TABLE a",
+        "CREATE TABLE busy (x text)",
+    )
+    with source(server, database, "a"):
+        for _ in range(2):
+            database.run("INSERT INTO busy SELECT repeat('x', 1000) FROM generate_series(1, 5000)")
+            written = database.value("SELECT pg_current_wal_insert_lsn()::text")
+
+            def let_go(until: str) -> bool:
+                database.run("CHECKPOINT")
+                return bool(
+                    database.value(
+                        f"SELECT confirmed_flush_lsn >= '{until}' AND restart_lsn >= '{until}'"
+                        " FROM pg_replication_slots WHERE database = current_database()"
+                    )
+                )
+
+            eventually(lambda: let_go(written), every_s=0.5)  # noqa: B023
+
+
+# What a source is made with
+
+
+def test_a_publication_that_is_dropped_stops_its_source_and_no_other(
+    server: HeadwaterServer, database: Faulty
+) -> None:
+    message = 'publication "p" does not exist'
+    database.run("CREATE PUBLICATION q FOR ALL TABLES")
+    with source(server, database, "a", "b") as here:
+        here.run(
+            "CREATE SOURCE other FROM POSTGRES CONNECTION pg (PUBLICATION 'q')",
+            "CREATE TABLE c FROM SOURCE other (REFERENCE a)",
+        )
+        here.follows("c", "a")
+        database.run("DROP PUBLICATION p", "INSERT INTO a VALUES (1, 1, 'unseen')")
+        assert message in here.error_of("a")
+        assert message in here.error_of("b")
+        check_stalled(here, "src", message)
+        check_stalled(here, "a", message)
+        here.follows("c", "a")
+        check_running(here, "other")
+
+
+def test_a_table_on_its_way_in_shares_the_error_of_its_source(
+    server: HeadwaterServer, database: Faulty, failpoints: Path
+) -> None:
+    message = 'publication "p" does not exist'
+    database.run("INSERT INTO b VALUES (1, 1, 'x')")
+    with source(server, database, "a") as here:
+        armed = failpoints / "ingestion.after_join"
+        armed.write_text("sleep(2000)")
+        here.create_table("b")
+        eventually(lambda: not armed.exists())
+        database.run("DROP PUBLICATION p", "INSERT INTO a VALUES (1, 1, 'unseen')")
+        assert message in here.error_of("b")
+        assert message in here.error_of("a")
+        check_stalled(here, "b", message)
+
+
+def test_a_password_that_is_changed_is_waited_for(server: HeadwaterServer, database: Faulty) -> None:
+    database.run(
+        "DROP ROLE IF EXISTS guarded",
+        "CREATE ROLE guarded LOGIN REPLICATION SUPERUSER PASSWORD 'old'",
+    )
+    here = Following(server, database)
+    try:
+        here.run(
+            "CREATE SECRET word AS 'old'",
+            re.sub(r"\)$", ", PASSWORD SECRET word)", database.connection_sql("safe", "guarded")),
+            "CREATE SOURCE src FROM POSTGRES CONNECTION safe (PUBLICATION 'p')"
+            " WITH (TIMESTAMP INTERVAL '100ms')",
+        )
+        here.create_table("a")
+        here.follows("a")
+        with Writer(database):
+            database.run("ALTER ROLE guarded PASSWORD 'new'")
+            database.proxy.cut()
+            check_stalled(here, "src", 'password authentication failed for user "guarded"')
+            check_beside_goes_on(server)
+            here.run("ALTER SECRET word AS 'new'")
+            check_running(here, "src")
+            check_newest(here)
+        here.follows("a")
+    finally:
+        here.close()
+
+
+# Leaving, while the upstream is away
+
+
+def quickly(here: Following, *texts: str) -> None:
+    for text in texts:
+        started_s = time.monotonic()
+        here.run(text)
+        assert time.monotonic() - started_s < AT_ONCE_S_MAX, text
+
+
+def test_what_is_dropped_while_the_upstream_is_away_is_gone_at_once_and_its_slot_later(
+    server: HeadwaterServer, database: Faulty
+) -> None:
+    with source(server, database, "a", "b") as here:
+        database.proxy.refuse()
+        check_stalled(here, "src", "error connecting to server")
+        quickly(here, "DROP TABLE b", "DROP SOURCE src CASCADE")
+        assert here.rows("SHOW TABLES") == []
+        assert len(here.slots()) == 1
+        database.proxy.accept()
+        eventually(lambda: not here.slots(), within_s=NOTICE_S_MAX)
+
+
+def test_a_restart_of_everything_forgets_neither_slots_to_drop_nor_slots_that_are_missing(
+    server: HeadwaterServer, postgres: PostgresServer, database: Faulty
+) -> None:
+    with faulty(postgres, *PAIR) as leaving, source(server, database, "a") as here:
+        gone = Following(server, leaving)
+        gone.run(
+            "CREATE SECRET word AS 'any'",
+            re.sub(r"\)$", ", PASSWORD SECRET word)", leaving.connection_sql("safe")),
+            "CREATE SOURCE src FROM POSTGRES CONNECTION safe (PUBLICATION 'p')",
+        )
+        gone.create_table("a")
+        gone.follows("a")
+        leaving.proxy.refuse()
+        quickly(gone, "DROP SECRET word CASCADE")
+        assert len(gone.slots()) == 1
+        server.stop()
+        eventually(lambda: database.walsender() is None)
+        database.drop_slots()
+        server.start()
+        here.session, gone.session = here.connect(), gone.connect()
+        leaving.proxy.accept()
+        eventually(lambda: not gone.slots(), within_s=RESUME_S_MAX)
+        check_stalled(here, "src", "replication slot mysteriously missing", within_s=RESUME_S_MAX)
+        check_beside_goes_on(server)
+        gone.close()
+
+
+# Much at once, and deaths of our own
+
+
+def peak_bytes(pid: int) -> int:
+    """The most memory a process has had since `clear_refs` was written to."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    assert found is not None
+    return int(found[1]) * 1024
+
+
+def test_a_large_transaction_appears_whole_and_within_bounded_memory(
+    server: HeadwaterServer, database: Faulty
+) -> None:
+    with source(server, database, "a") as here:
+        pid = server.cluster_pid()
+        assert pid is not None
+        Path(f"/proc/{pid}/clear_refs").write_text("5")
+        before = peak_bytes(pid)
+        done = threading.Event()
+        spooled: set[Path] = set()
+
+        def watch() -> None:
+            while not done.wait(0.02):
+                spooled.update(server.data_dir.glob("scratch/*/*/*.stream"))
+
+        watching = threading.Thread(target=watch, daemon=True)
+        watching.start()
+        database.run(
+            f"INSERT INTO a SELECT g, g, repeat(md5(g::text), 16) FROM generate_series(1, {LARGE_ROWS}) AS g"
+        )
+        seen: set[int] = set()
+
+        def whole() -> bool:
+            seen.add(here.value("SELECT count(*) FROM a"))
+            return LARGE_ROWS in seen
+
+        eventually(whole, within_s=RESUME_S_MAX)
+        done.set()
+        watching.join()
+        assert seen <= {0, LARGE_ROWS}
+        total = "SELECT sum(id), sum(n), sum(length(tag)) FROM a"
+        assert here.rows(total) == database.connection.execute(total.encode()).fetchall()
+        assert len(spooled) >= LARGE_ROWS * 512 // REPLICATION_SEGMENT_BYTES
+        eventually(lambda: not list(server.data_dir.glob("scratch/*/*/*.stream")))
+        assert peak_bytes(pid) - before < LARGE_MEMORY_BYTES_MAX
+
+
+@pytest.mark.timeout(900)
+def test_a_death_at_every_failpoint_under_writes_leaves_everything_equal(
+    server: HeadwaterServer, database: Faulty, failpoints: Path
+) -> None:
+    database.run("CREATE TABLE c (id int PRIMARY KEY, tag text)", "INSERT INTO c VALUES (1, 'one')")
+    names = [
+        name for name in FAILPOINTS if name.partition(".")[0] in ("ingestion", "backfill", "ledger", "fold")
+    ]
+    assert len(names) > 10
+    with source(server, database, "a", "b") as here:
+        here.create_table("c")
+        with Writer(database):
+            for name in names:
+                armed = failpoints / name
+                armed.write_text("exit")
+                if name.startswith("backfill") or name.endswith("join"):
+                    here.run("DROP TABLE c")
+                    here.create_table("c")
+                eventually(lambda: not armed.exists(), within_s=RESUME_S_MAX)  # noqa: B023
+            check_newest(here)
+        for table in "abc":
+            here.follows(table)
+        assert len(here.slots()) == 1
