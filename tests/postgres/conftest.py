@@ -13,6 +13,7 @@ from psycopg import sql
 
 from headwater.core.clock import unique_name
 from tests.support.postgres import PostgresServer, available
+from tests.support.server import eventually
 
 
 class Database:
@@ -73,10 +74,16 @@ def database(postgres: PostgresServer) -> Iterator[Database]:
         server.execute(sql.SQL("CREATE ROLE {} LOGIN REPLICATION").format(sql.Identifier(made.role)))
         yield made
         made.connection.close()
-        server.execute(
-            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
-            " WHERE database = %s AND NOT active",
-            (name,),
-        )
-        server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+        def gone() -> bool:
+            """A source that was dropped lets go of its slot a little later."""
+            server.execute(
+                "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
+                " WHERE database = %s AND NOT active",
+                (name,),
+            )
+            server.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+            return True
+
+        eventually(gone, within_s=60)
         server.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(made.role)))
