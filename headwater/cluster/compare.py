@@ -67,11 +67,13 @@ class CompareTask:
         rows = f"SELECT {columns}, -1 AS d FROM {relation_sql(self.plan, data_dir)}"
         if theirs:
             rows += f" UNION ALL SELECT {columns}, 1 FROM {scan_files(data_dir, theirs)}"
-        judged = f"SELECT *, hash({columns}) AS h FROM ({rows})"
-        for files, word in ((self.doubtful, "NOT IN"), (self.only, "IN")):
-            if files:
-                judged += f"{' AND' if 'WHERE' in judged else ' WHERE'} hash({keys}) {word}"
-                judged += f" (SELECT hash({keys}) FROM {scan_files(data_dir, files)})"
+        conditions = [
+            f"hash({keys}) {word} (SELECT hash({keys}) FROM {scan_files(data_dir, files)})"
+            for files, word in ((self.doubtful, "NOT IN"), (self.only, "IN"))
+            if files
+        ]
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        judged = f"SELECT *, hash({columns}) AS h FROM ({rows}){where}"
         sql = (
             f"WITH judged AS ({judged}),"
             " differing AS (SELECT h FROM judged GROUP BY h HAVING sum(d) <> 0)"
