@@ -32,6 +32,7 @@ from headwater.core.limits import (
     RETRY_DELAY_S_MAX,
     RETRY_DELAY_S_MIN,
     SNAPSHOT_CHUNK_ROWS,
+    SNAPSHOT_OFFER_S_MAX,
 )
 from headwater.observe.failpoints import failpoint
 from headwater.persist.state import commit_state
@@ -170,6 +171,12 @@ class Backfill:
             self._prepared, self._refusal = prepared, None
             self._taken.clear()
             self._ingestion.offer(self)
+            if not self._taken.wait(SNAPSHOT_OFFER_S_MAX) and self._ingestion.withdraw(self):
+                # What is held upstream for the snapshot must not be held for long.
+                raise TransientError(
+                    "the source does not go on, and new tables cannot join it",
+                    hint="SELECT * FROM mz_internal.mz_source_statuses says why.",
+                )
             self._taken.wait()
             self._prepared = None
             if self._stopping.is_set():
@@ -203,6 +210,7 @@ class Backfill:
                 data_dir, export.table_id, export.relation, kept, collection.joined_ts, now_ms
             )
         self._working = ""
+        prepared.close()  # nothing more is read there: what it holds upstream is let go
         since = self._covered()
         if since is None:
             return False

@@ -2,9 +2,13 @@
 
 Rows are compared as whole rows, by a hash of 64 bits first, so that a large table costs
 little memory; rows whose hashes differ in number are then shown.  Rows in doubt, those that
-changed between the two moments that are compared, are left out by the same kind of hash.
+changed between the two moments that are compared, are left out by a hash of their key.
 
-Not here: which moments, and what becomes of rows in doubt (verify.py).
+    round 1    judges every row but those of window 1
+    round 2    judges the rows of window 1 but those of window 2
+    round 3    judges the rows of both windows but those of window 3, and so on
+
+Not here: which moments, and when to stop (verify.py).
 """
 
 from __future__ import annotations
@@ -46,19 +50,26 @@ class FetchTask:
 
 
 @dataclass(frozen=True, slots=True)
+class Comparison:
+    """Rows that differ: (missing or unexpected here, key, row), as many as may be shown; and what is left."""
+
+    differing: tuple[tuple[str, str, str], ...]
+    doubtful_count: int  # keys that no round has judged yet
+
+
+@dataclass(frozen=True, slots=True)
 class CompareTask:
     """What the table and the upstream's rows do not have in common."""
 
     data_dir: str
     plan: ReadPlan
     upstream: tuple[FileEntry, ...]
-    doubtful: tuple[FileEntry, ...]  # change files whose rows are not to be judged
-    only: tuple[FileEntry, ...] | None  # change files whose rows alone are to be judged
+    window: tuple[FileEntry, ...]  # change files whose rows are in doubt now
+    before: tuple[tuple[FileEntry, ...], ...]  # the windows of earlier rounds: rows of all of them are judged
     rows_max: int
     memory_bytes: int
 
-    def run(self) -> list[tuple[str, str, str]]:
-        """(missing or unexpected here, key, row), at most so many."""
+    def run(self) -> Comparison:
         relation = self.plan.relation
         columns = ", ".join(map(quote, relation.column_names()))
         keys = ", ".join(map(quote, self._key()))
@@ -67,11 +78,13 @@ class CompareTask:
         rows = f"SELECT {columns}, -1 AS d FROM {relation_sql(self.plan, data_dir)}"
         if theirs:
             rows += f" UNION ALL SELECT {columns}, 1 FROM {scan_files(data_dir, theirs)}"
-        conditions = [
-            f"hash({keys}) {word} (SELECT hash({keys}) FROM {scan_files(data_dir, files)})"
-            for files, word in ((self.doubtful, "NOT IN"), (self.only, "IN"))
-            if files
-        ]
+        touched = [f"SELECT hash({keys}) FROM {scan_files(data_dir, files)}" for files in self.before]
+        conditions = [f"hash({keys}) IN ({files})" for files in touched]
+        doubtful = "SELECT 0"
+        if self.window:
+            now = f"SELECT hash({keys}) FROM {scan_files(data_dir, self.window)}"
+            conditions.append(f"hash({keys}) NOT IN ({now})")
+            doubtful = f"SELECT count(*) FROM ({' INTERSECT '.join([*touched, now])})"
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         judged = f"SELECT *, hash({columns}) AS h FROM ({rows}){where}"
         sql = (
@@ -86,7 +99,9 @@ class CompareTask:
             settings = f"SET memory_limit = '{self.memory_bytes}B'; SET threads = 1; SET TimeZone = 'UTC'"
             try:
                 connection.execute(settings)
-                return [(str(r), str(k), str(v)) for r, k, v in connection.execute(sql).fetchall()]
+                found = tuple((str(r), str(k), str(v)) for r, k, v in connection.execute(sql).fetchall())
+                (count,) = connection.execute(doubtful).fetchone() or (0,)
+                return Comparison(found, int(count))
             except duckdb.Error as error:
                 raise TransientError(f"could not compare: {str(error).splitlines()[0]}") from error
 

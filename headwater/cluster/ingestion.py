@@ -95,6 +95,7 @@ class Ingestion:
         self._poisoned: set[str] = set()
         self._offered: list[Backfill] = []  # ready to take their point
         self._joining: set[str] = set()
+        self._unfinished: set[str] = set()  # members without a backfill whose snapshot is not complete
         self._backfills: dict[str, Backfill] = {}
         self._started: list[Backfill] = []  # backfills whose thread may still run
         self._counters: dict[str, Counters] = {}
@@ -245,7 +246,7 @@ class Ingestion:
                 self._world.set_status(table_id, "stalled", self._named(errors[0][2]), RECREATE)
             else:
                 self._world.set_status(table_id, "running" if known[table_id].hydrated else "starting")
-        self._resume_backfills()
+        self._unfinished = {id_ for id_ in self._members if not known[id_].hydrated}
         if self._writer.ts and self._frontier().to_json() is None:
             self.upper = TIMESTAMP_END
         for message in self.restated():
@@ -292,7 +293,11 @@ class Ingestion:
             self._counters.pop(table_id, None)
         for table_id in [id_ for id_ in self._backfills if id_ not in wanted]:
             self._backfills.pop(table_id).stop_table(table_id)
-        self._start_backfills([wanted[id_] for id_ in self._joining])
+        if self._wanted.paused:
+            self._stop_backfills()
+        else:
+            self._start_backfills([wanted[id_] for id_ in wanted if id_ in self._joining | self._unfinished])
+            self._unfinished -= self._backfills.keys()
 
     def _take_points(self) -> None:
         """Backfills that are ready fix their point here, and their tables join."""
@@ -309,23 +314,25 @@ class Ingestion:
                 self._joining.discard(table_id)
                 self._world.set_status(table_id, "starting")
 
-    def _resume_backfills(self) -> None:
-        """For every member that joined in another process and is not hydrated."""
-        found = self._world.ledger.collections(self.source_id)
-        self._start_backfills(
-            [export for id_, export in self._members.items() if id_ in found and not found[id_].hydrated]
-        )
+    def _stop_backfills(self) -> None:
+        """While the source is paused nothing is held upstream."""
+        self._unfinished |= self._backfills.keys() & self._members.keys()
+        for backfill in self._backfills.values():
+            backfill.stop()
+        self._backfills.clear()
 
     def _start_backfills(self, exports: list[Export]) -> None:
-        """One for each transaction's tables, unless they have one."""
+        """One for each transaction's tables, unless they have one or an earlier one has not ended yet."""
         batches: dict[str, list[Export]] = {}
+        self._started = [started for started in self._started if started.alive()]
         for export in exports:
-            if export.table_id not in self._backfills:
+            ending = any(started.writing(export.table_id) for started in self._started)
+            if export.table_id not in self._backfills and not ending:
                 batches.setdefault(str(dict(export.options).get("batch", "")), []).append(export)
         for batch in batches.values():
             backfill = Backfill(self._world, self.source_type, batch, self)
             self._backfills.update({export.table_id: backfill for export in batch})
-            self._started = [started for started in self._started if started.alive()] + [backfill]
+            self._started.append(backfill)
             backfill.start()
             if self._stopping:
                 backfill.stop()
@@ -472,6 +479,14 @@ class Ingestion:
         found = {export.table_id: donor_of(export, members) for export in exports}
         given = {id_: donor.table_id for id_, donor in found.items() if donor is not None}
         return given if len(given) == len(exports) else None
+
+    def withdraw(self, backfill: Backfill) -> bool:
+        """The offer no longer stands; False when it is being taken up already."""
+        with self._wake:
+            if backfill not in self._offered:
+                return False
+            self._offered.remove(backfill)
+            return True
 
     def covering(self, point: Any, joined_ts: int) -> int | None:
         """The binding from which on tables that joined at a point may be read; None: not reached yet."""

@@ -169,10 +169,13 @@ class Cluster:
     def _verify(self, command: protocol.Verify) -> None:
         ingestion = self._ingestions.get(command.source_id)
         if ingestion is None:
-            message = "the source of the table does not run"
-            self.report(protocol.PeekFailed(command.peek_id, "55000", message))
+            message = f'the source of table "{command.name}" does not run'
+            hint = "SELECT * FROM mz_internal.mz_source_statuses says why."
+            self.report(protocol.PeekFailed(command.peek_id, "55000", message, None, hint))
             return
-        verification = Verification(self.world, ingestion, command)
+        verification = Verification(
+            self.world, ingestion, command, lambda peek_id: self._verifications.pop(peek_id, None)
+        )
         self._verifications[command.peek_id] = verification
         verification.start()
 

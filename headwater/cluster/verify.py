@@ -8,7 +8,7 @@
 
 A row that no change touched in (ts0, ts1] is the same at both moments, so that comparing
 it is exact.  Rows that were touched are in doubt; they alone are compared again, with
-another snapshot, until none is left or patience is.
+another snapshot, until none is left or there have been enough rounds.
 
 Nothing of the table is touched, and its source goes on.
 """
@@ -17,41 +17,56 @@ from __future__ import annotations
 
 import shutil
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
-import structlog
 
-from headwater.cluster.compare import CompareTask, FetchTask
+from headwater.cluster.compare import CompareTask, Comparison, FetchTask
 from headwater.cluster.ingestion import Ingestion
 from headwater.cluster.jobs import DriverLost
 from headwater.cluster.world import World
-from headwater.core.change import FileEntry
+from headwater.core.change import FileEntry, ReadPlan
 from headwater.core.errors import DefiniteError, HeadwaterError, UserError
 from headwater.core.limits import (
     COVER_CHECK_S,
     FOLD_TASK_MEMORY_BYTES,
     SNAPSHOT_CHUNK_ROWS,
+    VERIFY_COVER_S_MAX,
     VERIFY_ROUNDS_MAX,
     VERIFY_ROWS_MAX,
 )
 from headwater.core.protocol import VERIFY_COLUMNS, PeekDone, PeekFailed, PeekRows, Verify
 from headwater.sources.contract import Export
 
-log = structlog.get_logger("verify")
-
 VERIFY_POOL = "backfill"
 Rows = list[tuple[str, str | None, str | None]]
 
 
-class Verification:
-    """One comparison, in a thread of its own."""
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The upstream as a snapshot showed it, and the table at the binding that covers the snapshot."""
 
-    def __init__(self, world: World, ingestion: Ingestion, command: Verify) -> None:
+    plan: ReadPlan
+    upstream: tuple[FileEntry, ...]
+    window: tuple[FileEntry, ...]  # change files between the two
+    reset: bool  # the table was truncated in between
+
+
+class Verification:
+    """One comparison, in a thread of its own; `ended` is called with its id at the end."""
+
+    def __init__(
+        self, world: World, ingestion: Ingestion, command: Verify, ended: Callable[[str], object]
+    ) -> None:
         self._world = world
         self._ingestion = ingestion
         self._type = ingestion.source_type
         self._command = command
         self._folder = world.scratch / command.peek_id
+        self._ended = ended
+        self._pinned_from = 0
         self._cancelled = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"verify-{command.table_id}", daemon=True)
 
@@ -76,6 +91,7 @@ class Verification:
             self._send(rows)
             self._world.report(PeekDone(peek_id))
         finally:
+            self._ended(peek_id)
             self._world.unpin(self)
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -88,70 +104,95 @@ class Verification:
         self._world.report(PeekRows(self._command.peek_id), sink.getvalue().to_pybytes())
 
     def _verify(self) -> Rows:
-        table_id = self._command.table_id
+        command = self._command
+        table_id, name = command.table_id, command.name
         export, collection = self._ingestion.member(table_id), self._world.ledger.collection(table_id)
         if export is None or collection is None or not collection.hydrated:
-            raise UserError("the table is not readable yet", "55000", hint="Run it again when it is.")
+            raise UserError(
+                f'table "{name}" is not readable yet',
+                "55000",
+                hint="Run it again when its snapshot is complete.",
+            )
         for _, _, message in self._world.ledger.errors(table_id)[:1]:
-            raise UserError(f"the table has stopped: {message}", "55000")
+            raise UserError(
+                f'table "{name}" has stopped: {message}', "55000", hint="Create it again beside this one."
+            )
         found: Rows = []
-        only: tuple[FileEntry, ...] | None = None
+        windows: list[tuple[FileEntry, ...]] = []
         compared = 0
         for _ in range(VERIFY_ROUNDS_MAX):
-            differing, doubtful, count = self._round(export, only)
-            found += differing
-            compared = compared or count
-            if not doubtful:
-                break
-            only = doubtful
-        else:
-            found.append(("changing", None, "some rows change too often to be compared; run it again"))
-        if found:
-            return found[:VERIFY_ROWS_MAX]
-        return [("equal", None, f"{compared} rows at {self._ingestion.stands_at()[1]}")]
+            moment = self._moment(export)
+            if moment.reset:
+                continue  # nothing of this round can be judged
+            comparison = self._compare(moment, tuple(windows))
+            found += comparison.differing
+            compared = compared or sum(file.rows for file in moment.upstream)
+            if not comparison.doubtful_count:
+                at = moment.plan.as_of
+                return found[:VERIFY_ROWS_MAX] or [("equal", None, f"{compared} rows as of {at}")]
+            windows.append(moment.window)
+        busy = "rows change too often to be compared; run it again when there is less to do upstream"
+        return [*found[: VERIFY_ROWS_MAX - 1], ("changing", None, busy)]
 
-    def _round(
-        self, export: Export, only: tuple[FileEntry, ...] | None
-    ) -> tuple[Rows, tuple[FileEntry, ...], int]:
-        """(rows that differ, change files whose rows are in doubt, rows upstream)."""
+    def _moment(self, export: Export) -> Moment:
+        """Read the upstream, and find what is to be held against it."""
         ledger, table_id = self._world.ledger, export.table_id
         ts0, frontier = self._ingestion.stands_at()
-        if only is None:
-            self._world.pin(self, {table_id: ts0})
+        self._world.pin(self, {table_id: min(self._pinned_from or ts0, ts0)})
+        self._pinned_from = self._pinned_from or ts0
         prepared = self._type.prepare_snapshot(self._ingestion.options, self._world.secrets, (export,))
         try:
             point = prepared.take(frontier, None)
-            chunks = prepared.chunks(export, point, SNAPSHOT_CHUNK_ROWS)
             folder = str(self._folder.relative_to(self._world.data_dir))
-            files: list[FileEntry] = []
-            for chunk in chunks:
+            upstream: list[FileEntry] = []
+            for chunk in prepared.chunks(export, point, SNAPSHOT_CHUNK_ROWS):
                 self._check_wanted()
-                files += self._world.jobs.run(
-                    [FetchTask(str(self._world.data_dir), folder, chunk)], VERIFY_POOL
-                )
+                task = FetchTask(str(self._world.data_dir), folder, chunk)
+                upstream += self._world.jobs.run([task], VERIFY_POOL)
         except DefiniteError as error:
-            raise UserError(f"the upstream cannot be read: {error.message}", "58000") from error
+            raise UserError(
+                f'the upstream of table "{self._command.name}" cannot be read: {error.message}',
+                "58000",
+                hint="Mend it upstream, and run this again.",
+            ) from error
         finally:
             prepared.close()
-        while (ts1 := self._ingestion.covering(point, ts0)) is None:
-            self._check_wanted()
-            self._cancelled.wait(COVER_CHECK_S)
+        ts1 = self._covered(point, ts0)
         changed = ledger.change_files(table_id, ts0, ts1)
-        upstream_rows = sum(file.rows for file in files)
-        if any(file.resets for file in changed):
-            return [], tuple(only or ()) + tuple(changed), upstream_rows
-        doubtful = tuple(file for file in changed if file.rows)
+        return Moment(
+            ledger.read_plan(table_id, ts1),
+            tuple(upstream),
+            tuple(file for file in changed if file.rows),
+            any(file.resets for file in changed),
+        )
+
+    def _covered(self, point: Any, ts0: int) -> int:
+        """The binding at which the source has covered the point; waits for it, within bounds."""
+        clock = self._world.clock
+        deadline_s = clock.monotonic_s() + VERIFY_COVER_S_MAX
+        while (ts := self._ingestion.covering(point, ts0)) is None:
+            self._check_wanted()
+            if clock.monotonic_s() > deadline_s:
+                raise UserError(
+                    f'the source of table "{self._command.name}" does not go on',
+                    "55000",
+                    hint="SELECT * FROM mz_internal.mz_source_statuses says why.",
+                )
+            self._cancelled.wait(COVER_CHECK_S)
+        return ts
+
+    def _compare(self, moment: Moment, before: tuple[tuple[FileEntry, ...], ...]) -> Comparison:
         task = CompareTask(
             str(self._world.data_dir),
-            ledger.read_plan(table_id, ts1),
-            tuple(files),
-            doubtful,
-            only,
+            moment.plan,
+            moment.upstream,
+            moment.window,
+            before,
             VERIFY_ROWS_MAX,
             FOLD_TASK_MEMORY_BYTES,
         )
-        (differing,) = self._world.jobs.run([task], VERIFY_POOL)
-        return list(differing), doubtful, upstream_rows
+        comparison: Comparison = self._world.jobs.run([task], VERIFY_POOL)[0]
+        return comparison
 
     def _check_wanted(self) -> None:
         if self._cancelled.is_set():

@@ -40,8 +40,12 @@ FOLD_RETRY_DELAY_S_MAX = 60.0
 # Backfill
 VERIFY_ROUNDS_MAX = 5
 """How often rows that change while a table is verified are compared again."""
+VERIFY_COVER_S_MAX = 60.0
+"""How long a verification waits for a source to reach what a snapshot shows."""
 VERIFY_ROWS_MAX = 1_000
 """Rows that differ are shown up to this many."""
+SNAPSHOT_OFFER_S_MAX = 30.0
+"""How long a prepared snapshot waits for its source to come between two ticks."""
 COVER_CHECK_S = 0.05
 """How often a finished snapshot looks whether its source has covered the snapshot's point."""
 SNAPSHOT_CHUNK_ROWS = 250_000

@@ -97,6 +97,7 @@ class Verify:
     peek_id: str
     source_id: str
     table_id: str
+    name: str  # of the table, for messages
 
 
 VERIFY_COLUMNS = ("result", "key", "row")

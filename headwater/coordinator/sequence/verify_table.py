@@ -38,7 +38,7 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
             "42809",
             hint="VERIFY TABLE is for tables that were created FROM SOURCE.",
         )
-    command = Verify(f"v{unique_name()[:12]}", item.source_id, item.id)
+    command = Verify(f"v{unique_name()[:12]}", item.source_id, item.id, session.world.full_name(item))
     return Result(lambda count: f"VERIFY {count}", prepared.columns, _answers(session, command))
 
 
