@@ -7,21 +7,22 @@ Tables that one transaction made are one backfill:
     chunks      read at the point, as Spark tasks; every finished one is put in the ledger
     hydrate     the source has covered the point: in one transaction all tables become readable
 
-After a restart it begins again with `prepare`; if the upstream can still be read at the
-point of before, finished chunks count, otherwise the tables join anew at another one.
+After a restart, and when the upstream could not be read to the end, it begins again with
+`prepare`.  If the upstream's kind can go on from the point of before, finished chunks count;
+otherwise the tables join anew at another point.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from headwater.cluster.donors import DONORS, OwnPoint, is_own
+from headwater.cluster.donors import DONOR, OwnPoint, is_own
 from headwater.cluster.jobs import DriverLost
-from headwater.cluster.tasks import CopyTask, SnapshotTask
+from headwater.cluster.tasks import CopyTask, PruneTask, SnapshotTask
 from headwater.cluster.world import World
 from headwater.core.change import FileEntry
 from headwater.core.errors import DefiniteError, HeadwaterError, TransientError
@@ -65,8 +66,7 @@ class Backfill:
         self._ingestion = ingestion
         self._working = ""  # the table that is being read or made a Delta table
         self._prepared: SnapshotPoint | None = None
-        self._point: Any = None
-        self._joined_ts = 0
+        self._points: Mapping[str, Any] = {}
         self._refusal: HeadwaterError | None = None
         self._taken = threading.Event()  # the point is fixed, or could not be
         self._stopping = threading.Event()
@@ -103,34 +103,38 @@ class Backfill:
         found = {id_: ledger.collection(id_) for id_ in exports}
         known = {id_: collection for id_, collection in found.items() if collection is not None}
         try:
-            before = next((collection.point for collection in known.values()), None)
-            point = self._prepared.take(frontier, before)
+            chunks = {id_: len(ledger.chunks(id_)) for id_, at in known.items() if not at.hydrated}
+            taken = self._prepared.take(
+                frontier, {id_: known[id_].point for id_, count in chunks.items() if count}
+            )
             failpoint("ingestion.before_join")
             ledger.join(
                 [
-                    (e.table_id, e.discipline, e.relation, str(dict(e.options).get("batch", e.table_id)))
+                    (
+                        *(e.table_id, e.discipline, e.relation),
+                        *(str(dict(e.options).get("batch", e.table_id)), taken.points[e.table_id]),
+                    )
                     for e in exports.values()
                     if e.table_id not in known
                 ],
                 self._ingestion.source_id,
                 ts,
-                point,
                 hydrated=False,
             )
-            moved = [id_ for id_, at in known.items() if not at.hydrated and at.point != point]
-            if moved:
-                ledger.rejoin(moved, ts, point)
+            ledger.repoint({id_: taken.points[id_] for id_ in taken.kept})
+            anew = known.keys() & taken.points.keys() - taken.kept
+            ledger.rejoin({id_: taken.points[id_] for id_ in anew}, ts)
             failpoint("ingestion.after_join")
-            if is_own(point):
-                self._world.pin(self, dict.fromkeys(point[DONORS].values(), ts))
+            donors = [point[DONOR] for point in taken.points.values() if is_own(point)]
+            self._world.pin(self, dict.fromkeys(donors, ts))
         except (TransientError, DefiniteError) as error:
             self._refusal = error
             return {}
         else:
-            self._point, self._joined_ts = point, ts
-            if known and not moved:
-                self._joined_ts = next(iter(known.values())).joined_ts
-            return {id_: (export, point) for id_, export in exports.items()}
+            self._points = taken.points
+            for id_ in taken.kept:
+                log.info("snapshot goes on", table=id_, chunks=chunks[id_])
+            return {id_: (export, taken.points[id_]) for id_, export in exports.items()}
         finally:
             self._taken.set()
 
@@ -190,8 +194,7 @@ class Backfill:
 
     def _read_all(self, prepared: SnapshotPoint) -> bool:
         ledger, data_dir = self._world.ledger, self._world.data_dir
-        versions: dict[str, int] = {}
-        totals: dict[str, int] = {}
+        states: dict[str, tuple[int, list[FileEntry]]] = {}
         for export in list(self._exports.values()):
             self._working = export.table_id
             files = self._snapshot(prepared, export)
@@ -203,23 +206,23 @@ class Backfill:
             if collection.hydrated:
                 self._ingestion.backfill_progress(export.table_id, 0, 0, committed=True)
                 continue
-            totals[export.table_id] = sum(file.rows for file in files)
-            kept = [file for file in files if file.rows]
             now_ms = self._world.clock.now_ms()
-            versions[export.table_id] = commit_state(
-                data_dir, export.table_id, export.relation, kept, collection.joined_ts, now_ms
+            version = commit_state(
+                data_dir, export.table_id, export.relation, files, collection.joined_ts, now_ms
             )
+            states[export.table_id] = (version, files)
         self._working = ""
         prepared.close()  # nothing more is read there: what it holds upstream is let go
         since = self._covered()
         if since is None:
             return False
-        versions = {id_: version for id_, version in versions.items() if id_ in self._exports}
+        states = {id_: state for id_, state in states.items() if id_ in self._exports}
         failpoint("backfill.before_hydrate")
-        ledger.hydrate(versions, since)
+        ledger.hydrate(states, since)
         failpoint("backfill.after_hydrate")
-        for table_id in versions:
-            self._ingestion.backfill_progress(table_id, totals[table_id], totals[table_id], committed=True)
+        for table_id, (_, files) in states.items():
+            total = sum(file.rows for file in files)
+            self._ingestion.backfill_progress(table_id, total, total, committed=True)
         return True
 
     def _settle_failed(self) -> None:
@@ -233,7 +236,7 @@ class Backfill:
             kept = [file for file in ledger.chunks(table_id).values() if file.rows]
             now_ms = self._world.clock.now_ms()
             version = commit_state(data_dir, table_id, export.relation, kept, collection.joined_ts, now_ms)
-            ledger.hydrate({table_id: version}, errors[0][0])
+            ledger.hydrate({table_id: (version, kept)}, errors[0][0])
             self._ingestion.backfill_progress(table_id, 0, 0, committed=True)
             self._exports.pop(table_id, None)
             self._working = ""
@@ -244,25 +247,32 @@ class Backfill:
     def _covered(self) -> int | None:
         """Wait until the source has covered the point; the binding where it has.  None: it never will."""
         while not self._stopping.wait(0) and not self._failed():
-            since = self._ingestion.covering(self._point, self._joined_ts)
-            if since is not None:
-                return since
+            joined = {id_: self._world.ledger.collection(id_) for id_ in list(self._exports)}
+            covering = [
+                self._ingestion.covering(at.point, at.joined_ts) for at in joined.values() if at is not None
+            ]
+            since = [ts for ts in covering if ts is not None]
+            if len(since) == len(covering):
+                return max(since, default=0)
             self._stopping.wait(COVER_CHECK_S)
         return None
 
     def _snapshot(self, prepared: SnapshotPoint, export: Export) -> list[FileEntry] | None:
-        """All chunks of one table; None when it was stopped or dropped on the way."""
+        """The files of one table's rows; None when it was stopped or dropped on the way."""
         ledger, table_id = self._world.ledger, export.table_id
         collection = ledger.collection(table_id)
         if collection is None or collection.hydrated:
             return []
         try:
-            chunks = prepared.chunks(export, self._point, SNAPSHOT_CHUNK_ROWS)
-            done = ledger.chunks(table_id)
-            known = sum(chunk.rows_estimate for chunk in chunks)
-            missing = [chunk for chunk in chunks if chunk.index not in done]
+            before = ledger.chunks(table_id)
+            missing = list(
+                prepared.chunks(export, self._points[table_id], SNAPSHOT_CHUNK_ROWS, before.keys())
+            )
+            done: list[FileEntry] = []
+            kept = sum(file.rows for file in before.values())
+            known = kept + sum(chunk.rows_estimate for chunk in missing)
             width = max(1, self._world.cores - 1)  # one core stays free for ticks
-            self._ingestion.backfill_progress(table_id, known, 0, committed=False)
+            self._ingestion.backfill_progress(table_id, known, kept, committed=False)
             while missing:
                 if self._stopping.is_set():
                     return None
@@ -272,18 +282,34 @@ class Backfill:
                 for chunk, file in zip(wave, self._run_wave(wave, collection.joined_ts), strict=True):
                     failpoint("backfill.before_chunk")
                     ledger.add_chunk(table_id, chunk.index, file)
-                    done[chunk.index] = file
-                staged = sum(file.rows for file in done.values())
+                    done.append(file)
+                staged = kept + sum(file.rows for file in done)
                 self._ingestion.backfill_progress(table_id, max(known, staged), staged, committed=False)
         except DefiniteError as error:
             # Whoever reads the table is told; it becomes readable only for that.
             ledger.poison(table_id, collection.joined_ts, error.position, error.message)
             self._ingestion.poisoned(table_id, error.message)
             return []
-        return list(done.values())
+        return self._pruned(export, collection.joined_ts, list(before.values()), done)
+
+    def _pruned(
+        self, export: Export, as_of: int, before: list[FileEntry], done: list[FileEntry]
+    ) -> list[FileEntry]:
+        """The files that hold rows, those of an earlier point without the rows that a later one has too."""
+        before, done = ([file for file in files if file.rows] for files in (before, done))
+        if before and done and export.discipline == "keyed":
+            tasks = [
+                PruneTask(
+                    *(str(self._world.data_dir), export, as_of, index),
+                    *(file, tuple(done), FOLD_TASK_MEMORY_BYTES),
+                )
+                for index, file in enumerate(before)
+            ]
+            before = [file for file in self._world.jobs.run(tasks, BACKFILL_POOL) if file.rows]
+        return before + done
 
     def _run_wave(self, wave: Sequence[SnapshotChunk], as_of: int) -> list[FileEntry]:
-        make = self._copy_task if is_own(self._point) else self._snapshot_task
+        make = self._copy_task if is_own(wave[0].point) else self._snapshot_task
         return self._world.jobs.run([make(chunk, as_of) for chunk in wave], BACKFILL_POOL)
 
     def _snapshot_task(self, chunk: SnapshotChunk, as_of: int) -> SnapshotTask | CopyTask:

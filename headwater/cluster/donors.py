@@ -12,13 +12,13 @@ not let go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 from headwater.core.frontier import Frontier
-from headwater.sources.contract import Export, SnapshotChunk
+from headwater.sources.contract import Export, SnapshotChunk, Taken
 
-DONORS = "donors"
+DONOR = "donor"
 
 
 def donor_of(export: Export, members: Iterable[Export]) -> Export | None:
@@ -56,7 +56,7 @@ def _table(export: Export) -> dict[str, Any]:
 
 def is_own(point: Any) -> bool:
     """Whether tables with this point are filled from what we have."""
-    return isinstance(point, dict) and DONORS in point
+    return isinstance(point, dict) and DONOR in point
 
 
 class OwnPoint:
@@ -65,10 +65,11 @@ class OwnPoint:
     def __init__(self, donors: Mapping[str, str]) -> None:
         self.donors = dict(donors)
 
-    def take(self, frontier: Frontier, before: Any | None) -> Any:
-        return {DONORS: self.donors, "at": frontier.to_json()}
+    def take(self, frontier: Frontier, before: Mapping[str, Any]) -> Taken:
+        at = frontier.to_json()
+        return Taken({id_: {DONOR: donor_id, "at": at} for id_, donor_id in self.donors.items()})
 
-    def chunks(self, export: Export, point: Any, rows: int) -> tuple[SnapshotChunk, ...]:
+    def chunks(self, export: Export, point: Any, rows: int, done: Set[int]) -> tuple[SnapshotChunk, ...]:
         return (SnapshotChunk("", {}, point, export, 0, 0, self.donors[export.table_id]),)
 
     def close(self) -> None:

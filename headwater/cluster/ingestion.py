@@ -260,11 +260,16 @@ class Ingestion:
                 self._world.secrets,
                 self._frontier() if self._writer.ts else None,
                 self._world.scratch / self.source_id,
-                lambda: self._stopping,
+                self._waits,
             )
         if not self._writer.ts:
             self._writer = replace(self._writer, frontier=self._reader.start.to_json())
         return self._reader
+
+    def _waits(self, message: str, hint: str) -> bool:
+        """The upstream lets us wait; whether nobody wants the source any more."""
+        self._world.set_status(self.source_id, "stalled", message, hint)
+        return self._stopping
 
     def _close_reader(self) -> None:
         """Let go of the upstream and of the writer: both are taken up again together."""
@@ -443,10 +448,9 @@ class Ingestion:
             if backfill is not None:
                 backfill.stop_table(export.table_id)
             self._world.ledger.join(
-                [(export.table_id, export.discipline, export.relation, "")],
+                [(export.table_id, export.discipline, export.relation, "", None)],
                 self.source_id,
                 ts,
-                None,
                 hydrated=True,
             )
             self._members[export.table_id] = export

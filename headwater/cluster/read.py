@@ -159,12 +159,12 @@ class Reader:
         threading.Thread(target=self._run, args=(peek,), name=f"peek-{peek.peek_id}", daemon=True).start()
 
     def cancel(self, command: CancelPeek) -> None:
-        """Stop its jobs; the peek then ends without an answer."""
+        """Stop its jobs, also those that it has not begun; the peek then ends without an answer."""
         with self._lock:
             if command.peek_id not in self._running:
                 return
             self._cancelled.add(command.peek_id)
-        self._spark.sparkContext.cancelJobGroup(command.peek_id)
+        self._spark.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(command.peek_id)
 
     def _run(self, peek: Peek) -> None:
         views: list[str] = []

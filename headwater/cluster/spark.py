@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from headwater.core.errors import UserError
 from headwater.options import SparkOptions
 
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _DEFAULTS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.ansi.enabled": "true",
@@ -36,6 +37,11 @@ _DEFAULTS = {
 }
 
 
+def class_archive() -> Path:
+    """Where the archive of Java's classes is, or would be (classes.py makes it)."""
+    return Path(sys.prefix) / "var" / f"spark-{pyspark.__version__}.jsa"
+
+
 def build_session(options: SparkOptions, scratch: Path) -> SparkSession:
     """Start the driver; the options' settings override any default of ours."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -54,6 +60,10 @@ def build_session(options: SparkOptions, scratch: Path) -> SparkSession:
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         **dict(options.conf),
     }
+    archive = class_archive()
+    if archive.exists():
+        given = settings.get(_JAVA_OPTIONS, "")
+        settings[_JAVA_OPTIONS] = f"-XX:SharedArchiveFile={archive} {given}".rstrip()
     for key, value in settings.items():
         builder = builder.config(key, value)
     try:

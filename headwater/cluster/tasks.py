@@ -138,6 +138,32 @@ class CopyTask:
 
 
 @dataclass(frozen=True, slots=True)
+class PruneTask:
+    """Write those rows of a chunk whose keys chunks of a later point do not have."""
+
+    data_dir: str
+    export: Export
+    as_of: int
+    index: int
+    file: FileEntry
+    later: tuple[FileEntry, ...]
+    memory_bytes: int
+
+    def run(self) -> FileEntry:
+        data_dir, relation = Path(self.data_dir), self.export.relation
+        keys = ", ".join(map(quote, relation.key_names()))
+        path = state_file(self.export.table_id, self.as_of, self.index, unique_name()[:8])
+        query = (
+            f"SELECT * FROM {scan_files(data_dir, (self.file,))}"
+            f" ANTI JOIN (SELECT {keys} FROM {scan_files(data_dir, self.later)}) USING ({keys})"
+        )
+        return _write_query(
+            *(data_dir, query, (self.file, *self.later), path),
+            *(self.export.table_id, relation, self.memory_bytes),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class FoldTask:
     """Write one bucket of a table's rows at the plan's timestamp as a state file.
 

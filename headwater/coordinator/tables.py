@@ -51,7 +51,7 @@ class TableWrites:
         """A new table, empty from now on."""
         ts = self._oracle.next_write()
         self._ledger.join(
-            [(collection_id, "counted", relation, collection_id)], TABLES, ts, None, hydrated=True
+            [(collection_id, "counted", relation, collection_id, None)], TABLES, ts, hydrated=True
         )
         self._oracle.show(ts)
 

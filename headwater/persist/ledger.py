@@ -289,19 +289,18 @@ class Ledger:
 
     def join(
         self,
-        collections: Iterable[tuple[str, Discipline, Relation, str]],
+        collections: Iterable[tuple[str, Discipline, Relation, str, object]],
         writer_id: str,
         ts: int,
-        point: object,
         hydrated: bool,
     ) -> None:
-        """Tables begin here: at the binding `ts`, and their snapshots are taken at `point`.
+        """Tables begin here, at the binding `ts`: (id, discipline, relation, batch, snapshot's point).
 
         A table that is there already stays as it is.  Plain tables are born hydrated, with an
         empty state at `ts`.
         """
         with self._transaction() as db:
-            for collection_id, discipline, relation, batch in collections:
+            for collection_id, discipline, relation, batch, point in collections:
                 made = db.execute(
                     "INSERT INTO ledger_collection VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
                     " ON CONFLICT (collection_id) DO NOTHING",
@@ -320,10 +319,10 @@ class Ledger:
                 if made and hydrated:
                     db.execute("INSERT INTO ledger_state VALUES (?, ?, -1)", (collection_id, ts))
 
-    def rejoin(self, collection_ids: Iterable[str], ts: int, point: object) -> None:
-        """Snapshots that were not complete begin anew, at another point; what was read is let go."""
+    def rejoin(self, points: Mapping[str, object], ts: int) -> None:
+        """Snapshots that were not complete begin anew, at other points; what was read is let go."""
         with self._transaction() as db:
-            for collection_id in collection_ids:
+            for collection_id, point in points.items():
                 moved = db.execute(
                     "UPDATE ledger_collection SET joined_ts = ?, since = ?, point = ?"
                     " WHERE collection_id = ? AND NOT hydrated",
@@ -331,6 +330,19 @@ class Ledger:
                 ).rowcount
                 if moved:
                     db.execute("DELETE FROM ledger_chunk WHERE collection_id = ?", (collection_id,))
+
+    def repoint(self, points: Mapping[str, object]) -> None:
+        """Snapshots that were not complete go on at other points; chunks below zero are let go."""
+        with self._transaction() as db:
+            for collection_id, point in points.items():
+                moved = db.execute(
+                    "UPDATE ledger_collection SET point = ? WHERE collection_id = ? AND NOT hydrated",
+                    (json.dumps(point), collection_id),
+                ).rowcount
+                if moved:
+                    db.execute(
+                        "DELETE FROM ledger_chunk WHERE collection_id = ? AND chunk < 0", (collection_id,)
+                    )
 
     def collections(self, writer_id: str | None = None) -> dict[str, CollectionState]:
         """All collections, or those of one writer, by id."""
@@ -367,14 +379,14 @@ class Ledger:
         )
         return {row[0]: FileEntry(row[1], row[2], row[3]) for row in rows}
 
-    def hydrate(self, delta_versions: Mapping[str, int], since: int) -> None:
+    def hydrate(self, states: Mapping[str, tuple[int, Sequence[FileEntry]]], since: int) -> None:
         """The snapshots of these tables are complete: together they become readable, from `since` on.
 
-        The chunks' files are the state as of the binding at which the table joined; `since` is the
-        first binding that covers the snapshot's point.  One that is readable already stays as it is.
+        A table's Delta version and files are its state as of the binding at which it joined; `since` is
+        the first binding that covers the snapshot's point.  One that is readable already stays as it is.
         """
         with self._transaction() as db:
-            for collection_id, delta_version in delta_versions.items():
+            for collection_id, (delta_version, files) in states.items():
                 made = db.execute(
                     "INSERT INTO ledger_state SELECT collection_id, joined_ts, ? FROM ledger_collection"
                     " WHERE collection_id = ? AND NOT hydrated",
@@ -382,12 +394,10 @@ class Ledger:
                 ).rowcount
                 if not made:
                     continue
-                db.execute(
-                    "INSERT INTO ledger_state_file"
-                    " SELECT c.collection_id, t.joined_ts, c.path, c.rows, c.bytes"
-                    " FROM ledger_chunk c JOIN ledger_collection t USING (collection_id)"
-                    " WHERE c.collection_id = ? AND c.rows > 0",
-                    (collection_id,),
+                db.executemany(
+                    "INSERT INTO ledger_state_file SELECT collection_id, joined_ts, ?, ?, ?"
+                    " FROM ledger_collection WHERE collection_id = ?",
+                    [(file.path, file.rows, file.bytes, collection_id) for file in files],
                 )
                 db.execute("DELETE FROM ledger_chunk WHERE collection_id = ?", (collection_id,))
                 db.execute(

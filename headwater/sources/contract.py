@@ -20,13 +20,19 @@ before that binding's frontier.  What it shows beyond it comes again in the tick
 `read` leaves that out for the tables that were read at the point, and a table is
 readable from the first binding on that `covers` the point.
 
+A process may die while it reads chunks, and its point may be gone with it.  `take` is then
+told the point of before, and says whether the chunks that were read at it still count: the
+rest is read at the new point, and chunks with an index below zero bring what has changed
+since in the places that were read already.  Of two rows with the same key the one that was
+read at the later point counts.
+
 Parts, chunks and points are plain values: parts and chunks are pickled to other
 processes, possibly on other machines; points are JSON, kept in the ledger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -43,6 +49,11 @@ Options = Mapping[str, Any]
 
 Secrets = Callable[[str], bytes]
 """The value of a secret now, by its id.  Options name secrets and never hold their values."""
+
+
+Waits = Callable[[str, str], bool]
+"""To be called again and again while the upstream lets one wait, with what for and what could be done;
+True: give up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +125,9 @@ class SnapshotChunk:
 
     source_type: str
     options: Options
-    point: Any  # what SnapshotPoint.take returned
+    point: Any  # the export's, of those that SnapshotPoint.take returned
     export: Export
-    index: int
+    index: int  # below zero: of this point alone, and not counted at a later one
     rows_estimate: int
     details: Any = None
 
@@ -155,15 +166,22 @@ class Reader(Protocol):
         """Let go of the upstream."""
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A point that is fixed."""
+
+    points: Mapping[str, Any]  # by table id, in JSON
+    kept: frozenset[str] = frozenset()  # tables whose chunks of before still count
+
+
 class SnapshotPoint(Protocol):
     """A moment of the upstream at which several exports are read."""
 
-    def take(self, frontier: Frontier, before: Any | None) -> Any:
-        """Fix the point now; quick.  `before` is the point of a process that died, if there was one:
-        returned again, what was read at it still counts."""
+    def take(self, frontier: Frontier, before: Mapping[str, Any]) -> Taken:
+        """Fix the point now; quick.  `before`: by table id, points at which chunks have been read already."""
 
-    def chunks(self, export: Export, point: Any, rows: int) -> tuple[SnapshotChunk, ...]:
-        """Chunks of about so many rows; the same point has the same chunks."""
+    def chunks(self, export: Export, point: Any, rows: int, done: Set[int]) -> tuple[SnapshotChunk, ...]:
+        """Chunks of about so many rows, without those that are done."""
 
     def close(self) -> None:
         """All chunks have been read."""
@@ -179,9 +197,8 @@ class SourceType:
     frontier_from_json: Callable[[Any], Frontier]
     offset: Callable[[Frontier], int | None]  # one number for lag statistics; None at the end
     references: Callable[[Options, Secrets], tuple[Reference, ...]]
-    open: Callable[[Options, Secrets, Frontier | None, Path, Callable[[], bool]], Reader]
-    """(options, secrets, where the source stands (None: never read), a folder to use, whether to give up)
-    -> its reader."""
+    open: Callable[[Options, Secrets, Frontier | None, Path, Waits], Reader]
+    """(options, secrets, where the source stands (None: never read), a folder to use, waits) -> reader."""
     read: Callable[[ReadPart], Iterator[tuple[Export, pa.RecordBatch | Reset | DefiniteError]]]
     """Batches in change_schema; after an error nothing more comes for that export."""
     prepare_snapshot: Callable[[Options, Secrets, tuple[Export, ...]], SnapshotPoint]
@@ -189,3 +206,7 @@ class SourceType:
     covers: Callable[[Frontier, Any], bool]  # whether a frontier has passed a point
     snapshot: Callable[[SnapshotChunk, Secrets], Iterator[pa.RecordBatch]]  # batches in state_schema
     drop: Callable[[Options, Secrets], None] = lambda options, secrets: None
+    pin: Callable[[Reference, tuple[str, ...], tuple[str, ...]], Reference] = (
+        lambda reference, text_columns, exclude_columns: reference
+    )
+    """A reference as a table takes it, with TEXT and EXCLUDE COLUMNS."""

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import psycopg
 import pytest
 
 from headwater.core.limits import REPLICATION_SEGMENT_BYTES, UPSTREAM_SILENCE_S_MAX
@@ -195,6 +196,20 @@ def test_a_way_that_lets_nothing_through_is_noticed(server: HeadwaterServer, dat
 
 
 # The slot and its walsender
+
+
+def test_a_slot_that_waits_for_an_open_transaction_says_so(server: HeadwaterServer, database: Faulty) -> None:
+    here = Following(server, database)
+    with psycopg.connect(database.server.dsn(database.name)) as session:
+        session.execute("INSERT INTO a VALUES (1, 1)")
+        here.create_source()
+        error = check_stalled(here, "src", "waits for open transactions")
+        assert f"process {session.info.backend_pid} since" in error
+        session.commit()
+    check_running(here, "src")
+    here.create_table("a")
+    here.follows("a")
+    here.close()
 
 
 def test_a_walsender_that_is_ended_is_replaced(server: HeadwaterServer, database: Faulty) -> None:
@@ -459,15 +474,45 @@ def test_a_large_transaction_appears_whole_and_within_bounded_memory(
         assert peak_bytes(pid) - before < LARGE_MEMORY_BYTES_MAX
 
 
+def test_a_snapshot_goes_on_after_a_death_with_what_it_has(
+    server: HeadwaterServer, database: Faulty, failpoints: Path
+) -> None:
+    database.run(
+        "CREATE TABLE large (id int PRIMARY KEY, n int, long text, tag text)",
+        "ALTER TABLE large ALTER long SET STORAGE EXTERNAL",
+        "INSERT INTO large SELECT g, 0, CASE WHEN g % 1000 = 0 THEN repeat(md5(g::text), 100) END,"
+        " md5(g::text) FROM generate_series(1, 700000) AS g",
+        "DELETE FROM large WHERE id < 20000",
+        "VACUUM ANALYZE large",  # early pages have room: later rows will move there
+    )
+    with source(server, database, "a") as here:
+        armed = failpoints / "backfill.before_chunk"
+        armed.write_text("3*exit")
+        here.create_table("large")
+        eventually(lambda: not armed.exists(), within_s=RESUME_S_MAX)
+        database.run(
+            "UPDATE large SET n = n + 1 WHERE id > 680000",  # moves, and leaves `long` out of the stream
+            "UPDATE large SET n = n + 1 WHERE id BETWEEN 30000 AND 40000",
+            "UPDATE large SET id = -id WHERE id BETWEEN 50001 AND 50999",
+            "DELETE FROM large WHERE id % 100 = 7",
+            "INSERT INTO large SELECT g, 0, repeat('long', 999) FROM generate_series(800000, 800100) AS g",
+        )
+        total = "SELECT count(*), sum(id), sum(n), sum(length(long)), count(DISTINCT tag) FROM large"
+        wanted = database.connection.execute(total.encode()).fetchall()
+        eventually(lambda: here.rows(total) == wanted, within_s=RESUME_S_MAX)
+        ((result, _, _),) = here.rows("VERIFY TABLE large")
+        assert result == "equal"
+        assert "snapshot goes on" in server.log_tail(2000)
+
+
 @pytest.mark.timeout(900)
 def test_a_death_at_every_failpoint_under_writes_leaves_everything_equal(
     server: HeadwaterServer, database: Faulty, failpoints: Path
 ) -> None:
     database.run("CREATE TABLE c (id int PRIMARY KEY, tag text)", "INSERT INTO c VALUES (1, 'one')")
-    names = [
-        name for name in FAILPOINTS if name.partition(".")[0] in ("ingestion", "backfill", "ledger", "fold")
-    ]
-    assert len(names) > 10
+    # The others pass by in the same way whatever the upstream is (tests/chaos).
+    names = [name for name in FAILPOINTS if name.partition(".")[0] in ("ingestion", "backfill")]
+    assert len(names) > 6
     with source(server, database, "a", "b") as here:
         here.create_table("c")
         with Writer(database):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -17,15 +16,11 @@ from headwater.core.limits import RETAIN_HISTORY_MS_DEFAULT
 from headwater.core.relation import Relation
 from headwater.sources import SOURCE_TYPES
 from headwater.sources.contract import Export, Reference
-from headwater.sources.postgres.pin import PREFIX, pin
+from headwater.sources.postgres.pin import PREFIX
 from headwater.sql.cursor import Name
 from headwater.sql.statements.create_table_from_source import CreateTableFromSource
 
 POSTGRES: Final = "postgres"
-_PINNED: Final[dict[str, Callable[[Reference, tuple[str, ...], tuple[str, ...]], Reference]]] = {
-    POSTGRES: pin
-}
-"""How TEXT and EXCLUDE COLUMNS act, by type of source; others have no use for them."""
 
 
 def question(scope: DdlScope, statement: CreateTableFromSource) -> Question | None:
@@ -121,10 +116,8 @@ def _resolve(scope: DdlScope, source: Item, statement: CreateTableFromSource) ->
             " then SELECT name FROM mz_internal.mz_source_references lists them.",
             position=position,
         )
-    pinned = _PINNED.get(answer.source_type)
-    if pinned is None:
-        return matching[0]
-    return pinned(matching[0], statement.text_columns, statement.exclude_columns)
+    pin = SOURCE_TYPES[answer.source_type].pin
+    return pin(matching[0], statement.text_columns, statement.exclude_columns)
 
 
 def _columns(reference: Reference, source: Item, statement: CreateTableFromSource) -> Relation:

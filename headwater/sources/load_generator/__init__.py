@@ -17,7 +17,7 @@ rows, so any range can be made anywhere, again, and is the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 from headwater.core.errors import DefiniteError
@@ -31,6 +31,7 @@ from headwater.sources.contract import (
     Reference,
     SnapshotChunk,
     SourceType,
+    Taken,
 )
 from headwater.sources.load_generator import read
 from headwater.sources.load_generator.generators import generator_of
@@ -79,14 +80,18 @@ class _Reader:
 class _Point:
     """The state after the first so many offsets: a point is the frontier itself, and never passes."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, exports: tuple[Export, ...]) -> None:
         self._options = options
+        self._exports = exports
 
-    def take(self, frontier: Frontier, before: Any | None) -> Any:
-        return frontier.to_json() if before is None else before
+    def take(self, frontier: Frontier, before: Mapping[str, Any]) -> Taken:
+        at = frontier.to_json()
+        ids = [export.table_id for export in self._exports]
+        return Taken({id_: before.get(id_, at) for id_ in ids}, frozenset(before))
 
-    def chunks(self, export: Export, point: Any, rows: int) -> tuple[SnapshotChunk, ...]:
-        return read.plan_snapshot(self._options, export, OffsetFrontier.from_json(point), rows)
+    def chunks(self, export: Export, point: Any, rows: int, done: Set[int]) -> tuple[SnapshotChunk, ...]:
+        planned = read.plan_snapshot(self._options, export, OffsetFrontier.from_json(point), rows)
+        return tuple(chunk for chunk in planned if chunk.index not in done)
 
     def close(self) -> None:
         pass
@@ -117,7 +122,7 @@ LOAD_GENERATOR = SourceType(
     references=lambda options, secrets: references(options),
     open=lambda options, secrets, stands_at, folder, stopping: _Reader(options),
     read=read.read,
-    prepare_snapshot=lambda options, secrets, exports: _Point(options),
+    prepare_snapshot=lambda options, secrets, exports: _Point(options, exports),
     covers=lambda frontier, point: True,
     snapshot=lambda chunk, secrets: read.snapshot(chunk),
 )

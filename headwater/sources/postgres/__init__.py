@@ -19,6 +19,7 @@ from headwater.sources.contract import SourceType
 from headwater.sources.postgres.decode import read
 from headwater.sources.postgres.frontier import LsnFrontier
 from headwater.sources.postgres.inspect import references
+from headwater.sources.postgres.pin import pin
 from headwater.sources.postgres.reader import SOURCE_TYPE, PostgresReader, drop_slot
 from headwater.sources.postgres.snapshot import PostgresPoint, covers, snapshot
 
@@ -46,4 +47,5 @@ POSTGRES = SourceType(
     covers=covers,
     snapshot=snapshot,
     drop=drop_slot,
+    pin=pin,
 )

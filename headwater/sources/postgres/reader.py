@@ -23,7 +23,7 @@ import os
 import select
 import struct
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,7 +40,7 @@ from headwater.core.limits import (
     SLOT_RELEASE_S_MAX,
     UPSTREAM_SILENCE_S_MAX,
 )
-from headwater.sources.contract import Export, Options, ReadPart, Secrets
+from headwater.sources.contract import Export, Options, ReadPart, Secrets, Waits
 from headwater.sources.postgres.connection import bounded, connect
 from headwater.sources.postgres.facts import Facts, changed, missing_publication, moved
 from headwater.sources.postgres.frontier import LsnFrontier, lsn_of, lsn_text
@@ -65,10 +65,10 @@ class PostgresReader:
         secrets: Secrets,
         stands_at: Frontier | None,
         scratch: Path,
-        given_up: Callable[[], bool],
+        waits: Waits,
     ) -> None:
         self._options = options
-        self._given_up = given_up
+        self._waits = waits
         self._secrets = secrets
         self._slot: str = options["slot"]
         self._control = _reach(options, secrets)
@@ -167,7 +167,10 @@ class PostgresReader:
             ready, _, _ = select.select([wire.socket], [], [], REPLICATION_STATUS_S)
             if ready:
                 wire.consume_input()
-            elif self._given_up():
+            elif self._waits(
+                f"postgres: a replication slot waits for open transactions{self._open_ones()}",
+                "End them, or wait until they end: SELECT pg_terminate_backend(pid) ends a session there.",
+            ):
                 wire.get_cancel().cancel()
                 raise TransientError(f'postgres: replication slot "{self._slot}" is not wanted any more')
         made: int | None = None
@@ -178,6 +181,17 @@ class PostgresReader:
         if made is None:
             raise TransientError(f'postgres: replication slot "{self._slot}" was not made')
         return made
+
+    def _open_ones(self) -> str:
+        """The oldest transactions upstream that have written something."""
+        with bounded(self._control):
+            found = self._control.execute(
+                "SELECT format('process %s since %s', pid, date_trunc('second', xact_start))"
+                " FROM pg_stat_activity WHERE backend_xid IS NOT NULL"
+                " UNION ALL SELECT format('prepared transaction %L since %s', gid, prepared)"
+                " FROM pg_prepared_xacts LIMIT 3"
+            ).fetchall()
+        return ": " + ", ".join(row[0] for row in found) if found else ""
 
     def _release_slot(self, pid: int) -> None:
         """A process that was killed may have left its walsender behind; it is ended."""

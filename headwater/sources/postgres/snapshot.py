@@ -9,12 +9,17 @@ Nothing is asked of the replication slot.  The stream says the number of each tr
 and a snapshot says of each number whether it shows it; so a change is in exactly one of
 the two, whatever the order in which commits became visible (docs/decisions).
 
+If the process dies the exported snapshot is gone.  A table with a key goes on all the same:
+the stream leaves out what the first snapshot shows, pages that were not read yet are read at a
+new one, and in the pages that were read the rows of later transactions are read again.  What has
+changed since the first snapshot is in the stream too, and wins.
+
 Not here: leaving out of the stream what a snapshot shows (decode.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
@@ -30,12 +35,13 @@ from headwater.core.frontier import Frontier
 from headwater.core.limits import SNAPSHOT_LOCK_S_MAX
 from headwater.core.types import SqlType
 from headwater.formats.arrow import arrow_type, state_schema
-from headwater.sources.contract import Export, Options, Secrets, SnapshotChunk
+from headwater.sources.contract import Export, Options, Secrets, SnapshotChunk, Taken
 from headwater.sources.postgres.connection import SETTINGS, bounded, connect, conninfo
 from headwater.sources.postgres.decode import first_error, typed
 from headwater.sources.postgres.frontier import PAGE_BYTES, LsnFrontier, last_end, lsn_of
 from headwater.sources.postgres.reader import SOURCE_TYPE
 from headwater.sources.postgres.trouble import named, trouble
+from headwater.sources.postgres.visibility import Snapshot
 
 _AS_IT_IS: Final = frozenset(
     ("bool", "int2", "int4", "int8", "float4", "float8", "text", "varchar", "char", "bytea")
@@ -56,6 +62,18 @@ class PageRange:
     start: int
     end: int
     snapshot: str
+    since: int | None = None  # only rows of this transaction and later ones
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A table with rows of its own: the export's, or one of its partitions."""
+
+    schema: str
+    table: str
+    file: int  # TRUNCATE and rewrites give it another
+    pages: int
+    rows: int
 
 
 class PostgresPoint:
@@ -67,7 +85,9 @@ class PostgresPoint:
             self._holder = connect(options["connection"], secrets)
         except TransientError as error:
             raise named(error) from error
+        self._exports = exports
         self._snapshot = ""
+        self._leaves: dict[int, dict[int, Leaf]] = {}  # by oid of the export's table, by oid
         try:
             self._ask("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             self._ask(f"SET LOCAL lock_timeout = '{SNAPSHOT_LOCK_S_MAX}s'")
@@ -90,32 +110,63 @@ class PostgresPoint:
         with bounded(self._holder):
             return self._holder.execute(text.encode(), values)
 
-    def take(self, frontier: Frontier, before: Any | None) -> Any:
+    def take(self, frontier: Frontier, before: Mapping[str, Any]) -> Taken:
+        roots = sorted({export.details["oid"] for export in self._exports})
         try:
             row = self._ask(
                 "SELECT pg_export_snapshot(), pg_current_snapshot()::text, pg_current_wal_insert_lsn()::text"
             ).fetchone()
+            leaves = self._ask(_LEAVES, {"oids": roots}).fetchall()
         except psycopg.Error as error:
             raise trouble(error) from error
         if row is None:
             raise TransientError("postgres: the server gave no snapshot")
         self._snapshot = row[0]
-        return {"snapshot": row[1], "until": last_end(lsn_of(row[2]))}
+        for root, oid, *facts in leaves:
+            self._leaves.setdefault(root, {})[oid] = Leaf(*facts)
+        until = last_end(lsn_of(row[2]))
+        points: dict[str, Any] = {}
+        kept: set[str] = set()
+        for export in self._exports:
+            id_ = export.table_id
+            now = self._leaves.get(export.details["oid"], {})
+            if id_ in before and export.discipline == "keyed" and _files(before[id_]) == _files_of(now):
+                points[id_] = {**before[id_], "until": until, "again": True}
+                kept.add(id_)
+            else:
+                listed = [[oid, leaf.file, leaf.pages, leaf.rows] for oid, leaf in now.items()]
+                points[id_] = {"snapshot": row[1], "until": until, "leaves": listed}
+        return Taken(points, frozenset(kept))
 
-    def chunks(self, export: Export, point: Any, rows: int) -> tuple[SnapshotChunk, ...]:
-        try:
-            leaves = self._ask(_LEAVES, {"oid": export.details["oid"]}).fetchall()
-        except psycopg.Error as error:
-            raise trouble(error) from error
-        found = [
-            (PageRange(schema, table, start, end, self._snapshot), share)
-            for schema, table, pages, tuples in leaves
+    def chunks(self, export: Export, point: Any, rows: int, done: Set[int]) -> tuple[SnapshotChunk, ...]:
+        leaves = self._leaves.get(export.details["oid"], {})
+        planned = [
+            (leaves[oid], start, end, share)
+            for oid, _, pages, tuples in point["leaves"]
             for start, end, share in _ranges(pages, tuples, rows)
         ]
-        return tuple(
-            SnapshotChunk(SOURCE_TYPE, self._options, point, export, index, share, pages)
-            for index, (pages, share) in enumerate(found)
-        )
+        found = [
+            SnapshotChunk(
+                *(SOURCE_TYPE, self._options, point, export, index, share),
+                PageRange(leaf.schema, leaf.table, start, end, self._snapshot),
+            )
+            for index, (leaf, start, end, share) in enumerate(planned)
+            if index not in done
+        ]
+        if point.get("again"):
+            since = Snapshot.from_text(point["snapshot"]).xmin
+            read = [(leaf, start, end) for n, (leaf, start, end, _) in enumerate(planned) if n in done]
+            # Pages that a table has got since were written since.
+            read += [(leaves[oid], pages, leaves[oid].pages) for oid, _, pages, _ in point["leaves"]]
+            found += [
+                SnapshotChunk(
+                    *(SOURCE_TYPE, self._options, point, export, -1 - n, 0),
+                    PageRange(leaf.schema, leaf.table, start, end, self._snapshot, since),
+                )
+                for n, (leaf, start, end) in enumerate(read)
+                if start < end
+            ]
+        return tuple(found)
 
     def close(self) -> None:
         self._holder.close()
@@ -124,14 +175,23 @@ class PostgresPoint:
 _HINT: Final = "A statement upstream may hold a lock on one of the tables; see pg_locks there."
 
 _LEAVES: Final = """
-SELECT n.nspname, c.relname, (pg_relation_size(c.oid) / current_setting('block_size')::int)::int8,
-       greatest(c.reltuples, 0)::int8
-FROM (SELECT relid FROM pg_partition_tree(%(oid)s) WHERE isleaf
-      UNION SELECT %(oid)s::oid) AS t (relid)
+SELECT r.oid, c.oid, n.nspname, c.relname, pg_relation_filenode(c.oid)::int8,
+       (pg_relation_size(c.oid) / current_setting('block_size')::int)::int8, greatest(c.reltuples, 0)::int8
+FROM unnest(%(oids)s::oid[]) AS r (oid)
+CROSS JOIN LATERAL (SELECT relid FROM pg_partition_tree(r.oid) WHERE isleaf UNION SELECT r.oid) AS t (relid)
 JOIN pg_class c ON c.oid = t.relid AND c.relkind = 'r'
 JOIN pg_namespace n ON n.oid = c.relnamespace
 ORDER BY c.oid
 """
+
+
+def _files(point: Any) -> dict[int, int]:
+    """By oid: the files in which the rows of a table were at a point."""
+    return {oid: file for oid, file, _, _ in point["leaves"]}
+
+
+def _files_of(leaves: Mapping[int, Leaf]) -> dict[int, int]:
+    return {oid: leaf.file for oid, leaf in leaves.items()}
 
 
 def _ranges(pages: int, tuples: int, rows: int) -> list[tuple[int, int, int]]:
@@ -173,6 +233,8 @@ def _query(export: Export, pages: PageRange) -> str:
     )
     row_filter = export.details.get("row_filter")
     where = f" AND ({row_filter})" if row_filter else ""
+    if pages.since is not None:
+        where += f" AND age(xmin) <= age('{pages.since % 2**32}'::xid)"
     # With nothing selected COPY would have no columns to tell rows apart by.
     return (
         f"SELECT {columns or 'true'} FROM ONLY {_name(pages.schema, pages.table)}"

@@ -16,15 +16,14 @@ import pytest
 from headwater.catalog import updates
 from headwater.catalog.apply import apply
 from headwater.catalog.builtin.facts import SystemFacts
-from headwater.catalog.snapshot import SessionNames
 from headwater.catalog.state import CatalogState, Database, Item, Role, Schema
 from headwater.coordinator import connection_details
 from headwater.coordinator.ddl import DdlScope, Outcome, StagedDdl
 from headwater.coordinator.dispatch import DDL, EVALUATED, QUESTIONS
 from headwater.core.errors import UserError
-from headwater.core.names import SessionFacts
 from headwater.sql.parse import parse_statement
 from tests.unit.catalog.builtin.facts import rows
+from tests.unit.coordinator.scopes import scope_of
 
 VALUE = b"the value"
 
@@ -42,17 +41,7 @@ class Catalog:
         self._numbers = itertools.count(1)
 
     def scope(self) -> DdlScope:
-        return DdlScope(
-            self.state,
-            SessionNames(self.state),
-            SessionFacts(),
-            backend_pid=7,
-            now_ms=1_000,
-            new_item=lambda: (f"u{next(self._numbers)}", 20_100),
-            new_id=lambda kind: "u9",
-            new_oid=lambda: 20_200,
-            batch="b1",
-        )
+        return scope_of(self.state, self._numbers)
 
     def plan(self, text: str, meanwhile: Callable[[], object] = lambda: None) -> Outcome:
         statement = parse_statement(text)

@@ -13,13 +13,12 @@ import pytest
 
 from headwater.catalog import updates
 from headwater.catalog.apply import apply
-from headwater.catalog.snapshot import SessionNames
 from headwater.catalog.state import CatalogState, Cluster, Database, Schema
 from headwater.coordinator.ddl import DdlScope, Outcome
 from headwater.coordinator.dispatch import DDL, QUESTIONS
 from headwater.core.errors import UserError
-from headwater.core.names import SessionFacts
 from headwater.sql.parse import parse_statement
+from tests.unit.coordinator.scopes import scope_of
 
 
 class Catalog:
@@ -34,17 +33,7 @@ class Catalog:
         self._numbers = itertools.count(1)
 
     def scope(self) -> DdlScope:
-        return DdlScope(
-            self.state,
-            SessionNames(self.state),
-            SessionFacts(),
-            backend_pid=7,
-            now_ms=1_000,
-            new_item=lambda: (f"u{next(self._numbers)}", 20_100),
-            new_id=lambda kind: "u9",
-            new_oid=lambda: 20_200,
-            batch="b1",
-        )
+        return scope_of(self.state, self._numbers)
 
     def plan(self, text: str) -> Outcome:
         statement = parse_statement(text)

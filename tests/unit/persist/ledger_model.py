@@ -117,10 +117,16 @@ class Model:
             collection.point = point
             collection.chunks = {}
 
-    def hydrate(self, collection_id: str, since: int) -> None:
+    def repoint(self, collection_id: str, point: object) -> None:
+        collection = self.collections.get(collection_id)
+        if collection is not None and not collection.hydrated:
+            collection.point = point
+            collection.chunks = {chunk: file for chunk, file in collection.chunks.items() if chunk >= 0}
+
+    def hydrate(self, collection_id: str, since: int, files: list[FileEntry]) -> None:
         collection = self.collections.get(collection_id)
         if collection is not None and not collection.hydrated:
             collection.hydrated = True
             collection.since = max(collection.since, since)
-            collection.states[collection.joined_ts] = [f for f in collection.chunks.values() if f.rows]
+            collection.states[collection.joined_ts] = list(files)
             collection.chunks = {}

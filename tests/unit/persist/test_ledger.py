@@ -80,7 +80,7 @@ class LedgerAgainstModel(RuleBasedStateMachine):
     def begin(self, discipline: Discipline, hydrated: bool) -> None:
         """Most runs have something to forget."""
         self.open_writer(0, "u1", crashing=False)
-        self.ledgers[1].join([("t1", discipline, RELATION, "batch")], "u1", 0, [0], hydrated)
+        self.ledgers[1].join([("t1", discipline, RELATION, "batch", [0])], "u1", 0, hydrated)
         states: dict[int, list[FileEntry]] = {0: []} if hydrated else {}
         self.model.collections["t1"] = ModelCollection("u1", discipline, 0, 0, [0], hydrated, states=states)
 
@@ -159,10 +159,10 @@ class LedgerAgainstModel(RuleBasedStateMachine):
         writer_id = data.draw(st.sampled_from(sorted(self.model.writers)))
         discipline: Discipline = data.draw(st.sampled_from(["appended", "keyed", "counted"]))
         writer = self.model.writers[writer_id]
-        wanted = [(id_, discipline, RELATION, "batch") for id_ in sorted(ids)]
+        wanted = [(id_, discipline, RELATION, "batch", writer.frontier) for id_ in sorted(ids)]
         done, _ = self.attempt(
             crashing,
-            lambda: self.ledgers[at].join(wanted, writer_id, writer.ts, writer.frontier, hydrated),
+            lambda: self.ledgers[at].join(wanted, writer_id, writer.ts, hydrated),
         )
         for id_ in ids - set(self.model.collections) if done else ():
             made = ModelCollection(writer_id, discipline, writer.ts, writer.ts, writer.frontier, hydrated)
@@ -170,7 +170,7 @@ class LedgerAgainstModel(RuleBasedStateMachine):
                 made.states[writer.ts] = []
             self.model.collections[id_] = made
 
-    @rule(at=handles, id_=some, chunk=st.integers(0, 2), rows=st.integers(0, 3), crashing=crashes)
+    @rule(at=handles, id_=some, chunk=st.integers(-2, 2), rows=st.integers(0, 3), crashing=crashes)
     def add_chunk(self, at: int, id_: str, chunk: int, rows: int, crashing: bool) -> None:
         file = FileEntry(self.file().path, rows, 7)
         done, _ = self.attempt(crashing, lambda: self.ledgers[at].add_chunk(id_, chunk, file))
@@ -181,18 +181,26 @@ class LedgerAgainstModel(RuleBasedStateMachine):
     @rule(at=handles, ids=st.sets(names), later=st.integers(0, 2), crashing=crashes)
     def hydrate(self, at: int, ids: set[str], later: int, crashing: bool) -> None:
         since = self.now() + later
-        done, _ = self.attempt(crashing, lambda: self.ledgers[at].hydrate(dict.fromkeys(ids, 0), since))
+        states = {id_: (0, [self.file()]) for id_ in ids}
+        done, _ = self.attempt(crashing, lambda: self.ledgers[at].hydrate(states, since))
         for id_ in ids if done else ():
-            self.model.hydrate(id_, since)
+            self.model.hydrate(id_, since, states[id_][1])
 
     @rule(at=handles, id_=some, point=st.integers(0, 9), crashing=crashes)
     def rejoin(self, at: int, id_: str, point: int, crashing: bool) -> None:
         """A snapshot begins anew where its writer stands now."""
         collection = self.model.collections.get(id_)
         ts = 0 if collection is None else self.model.writers[collection.writer_id].ts
-        done, _ = self.attempt(crashing, lambda: self.ledgers[at].rejoin([id_], ts, point))
+        done, _ = self.attempt(crashing, lambda: self.ledgers[at].rejoin({id_: point}, ts))
         if done:
             self.model.rejoin(id_, ts, point)
+
+    @rule(at=handles, id_=some, point=st.integers(0, 9), crashing=crashes)
+    def repoint(self, at: int, id_: str, point: int, crashing: bool) -> None:
+        """A snapshot goes on at another point."""
+        done, _ = self.attempt(crashing, lambda: self.ledgers[at].repoint({id_: point}))
+        if done:
+            self.model.repoint(id_, point)
 
     @rule(at=handles, id_=some, ahead=st.integers(-1, 3), data=st.data(), crashing=crashes)
     def put_state(self, at: int, id_: str, ahead: int, data: st.DataObject, crashing: bool) -> None:
@@ -402,10 +410,10 @@ def test_an_append_that_is_repeated_after_it_was_durable_is_noticed(ledger: Ledg
 
 def test_a_table_is_not_read_before_it_is_hydrated_nor_before_it_began(ledger: Ledger) -> None:
     ledger.open_writer("u1")
-    ledger.join([("t1", "keyed", RELATION, "b")], "u1", 5, 5, hydrated=False)
+    ledger.join([("t1", "keyed", RELATION, "b", 5)], "u1", 5, hydrated=False)
     with pytest.raises(InvariantViolation, match="t1 is read before it is hydrated"):
         ledger.read_plan("t1", 5)
-    ledger.hydrate({"t1": 0}, 0)
+    ledger.hydrate({"t1": (0, [])}, 0)
     with pytest.raises(InvariantViolation, match="t1 has no state at or before 4"):
         ledger.read_plan("t1", 4)
     with pytest.raises(InvariantViolation, match="nothing is read before it is hydrated"):
@@ -414,11 +422,9 @@ def test_a_table_is_not_read_before_it_is_hydrated_nor_before_it_began(ledger: L
 
 def test_a_snapshot_is_the_state_as_of_the_binding_where_the_table_joined(ledger: Ledger) -> None:
     state = ledger.append("u1", ledger.open_writer("u1"), 10, 100, {})
-    ledger.join([("t1", "keyed", RELATION, "b")], "u1", 10, 100, hydrated=False)
-    ledger.add_chunk("t1", 0, FileEntry("chunk", 3, 3))
-    ledger.add_chunk("t1", 1, FileEntry("empty chunk", 0, 3))
+    ledger.join([("t1", "keyed", RELATION, "b", 100)], "u1", 10, hydrated=False)
     ledger.append("u1", state, 11, 101, {"t1": [FileEntry("change", 1, 1)]})
-    ledger.hydrate({"t1": 0}, 0)
+    ledger.hydrate({"t1": (0, [FileEntry("chunk", 3, 3)])}, 0)
     plan = ledger.read_plan("t1", 11)
     assert (plan.state_as_of, [f.path for f in plan.state], [f.path for f in plan.tail]) == (
         10,
@@ -429,12 +435,13 @@ def test_a_snapshot_is_the_state_as_of_the_binding_where_the_table_joined(ledger
 
 def test_a_table_that_was_hydrated_once_is_not_hydrated_again(ledger: Ledger) -> None:
     ledger.open_writer("u1")
-    ledger.join([("t1", "keyed", RELATION, "b")], "u1", 5, 5, hydrated=False)
-    ledger.add_chunk("t1", 0, FileEntry("first", 3, 3))
+    ledger.join([("t1", "keyed", RELATION, "b", 5)], "u1", 5, hydrated=False)
+    first, second = FileEntry("first", 3, 3), FileEntry("second", 3, 3)
+    ledger.add_chunk("t1", 0, first)
     with armed("ledger.after_commit", "error"), pytest.raises(TransientError):
-        ledger.hydrate({"t1": 0}, 0)
-    ledger.add_chunk("t1", 0, FileEntry("second", 3, 3))
-    ledger.hydrate({"t1": 1}, 0)
+        ledger.hydrate({"t1": (0, [first])}, 0)
+    ledger.add_chunk("t1", 0, second)
+    ledger.hydrate({"t1": (1, [second])}, 0)
     assert [file.path for file in ledger.read_plan("t1", 5).state] == ["first"]
     assert ledger.named_paths("t1") == {"first"}
 
@@ -442,7 +449,7 @@ def test_a_table_that_was_hydrated_once_is_not_hydrated_again(ledger: Ledger) ->
 def test_a_plan_is_of_one_moment_although_another_process_folds_and_forgets_meanwhile(ledger: Ledger) -> None:
     cluster = Ledger(ledger.path)
     state = ledger.open_writer("u1")
-    ledger.join([("t1", "keyed", RELATION, "b")], "u1", 0, 0, hydrated=True)
+    ledger.join([("t1", "keyed", RELATION, "b", 0)], "u1", 0, hydrated=True)
     cluster.put_state("t1", 1, 1, [FileEntry("old state", 1, 1)])
     ledger.append("u1", state, 2, 2, {"t1": [FileEntry("change", 1, 1)]})
 
@@ -470,7 +477,7 @@ def test_a_file_that_is_no_database_is_an_error_that_says_so(tmp_path: Path) -> 
 
 def test_a_full_disk_is_an_error_that_says_so_and_changes_nothing(ledger: Ledger) -> None:
     state = ledger.open_writer("u1")
-    ledger.join([("t1", "keyed", RELATION, "b")], "u1", 0, 0, hydrated=True)
+    ledger.join([("t1", "keyed", RELATION, "b", 0)], "u1", 0, hydrated=True)
     pages = ledger._db.execute("PRAGMA page_count").fetchone()[0]
     ledger._db.execute(f"PRAGMA max_page_count = {pages}")
     many = [FileEntry(f"{'x' * 200}-{i}", 1, 1) for i in range(500)]

@@ -54,7 +54,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     """One table with two states: as of 2 (over a change at 1 and 2) and as of 4."""
     made = Ledger(tmp_path / "metadata.sqlite")
     writer = made.open_writer("u9")
-    made.join([("u1", "counted", RELATION, "b")], "u9", 0, 0, hydrated=True)
+    made.join([("u1", "counted", RELATION, "b", 0)], "u9", 0, hydrated=True)
     for ts in range(1, 6):
         writer = made.append("u9", writer, ts, ts, {"u1": [put(tmp_path, f"tables/u1/log/{ts}.parquet")]})
     made.put_state("u1", 2, 0, [put(tmp_path, "tables/u1/state/2.parquet")])
@@ -112,7 +112,7 @@ def test_the_sweeper_takes_only_old_files_that_nobody_names(tmp_path: Path, ledg
 
 
 def test_chunks_of_a_backfill_are_not_swept(tmp_path: Path, ledger: Ledger) -> None:
-    ledger.join([("u2", "keyed", RELATION, "b")], "u9", 5, 5, hydrated=False)
+    ledger.join([("u2", "keyed", RELATION, "b", 5)], "u9", 5, hydrated=False)
     ledger.add_chunk("u2", 0, put(tmp_path, "tables/u2/state/named.parquet"))
     put(tmp_path, "tables/u2/state/of a task that was tried again.parquet")
     sweep(ledger, tmp_path, NOW_S * 1000)
@@ -149,7 +149,7 @@ def test_a_folder_of_no_table_goes_even_if_it_is_empty_and_young(
 
 
 def test_a_table_that_has_joined_but_has_no_rows_yet_keeps_its_folder(tmp_path: Path, ledger: Ledger) -> None:
-    ledger.join([("u2", "keyed", RELATION, "b")], "u9", 5, 5, hydrated=False)
+    ledger.join([("u2", "keyed", RELATION, "b", 5)], "u9", 5, hydrated=False)
     put(tmp_path, "tables/u2/_delta_log/0.json")
     age(tmp_path, OLD_S)
     sweep(ledger, tmp_path, NOW_S * 1000)

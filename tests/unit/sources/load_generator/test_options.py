@@ -155,7 +155,9 @@ def test_the_time_of_an_offset_never_lies_before_the_epoch() -> None:
 
 
 def test_a_source_starts_at_zero_and_shows_its_offset_as_progress() -> None:
-    assert LOAD_GENERATOR.open(small("clock"), str.encode, None, Path(), bool).start == OffsetFrontier(0)
+    assert LOAD_GENERATOR.open(
+        small("clock"), str.encode, None, Path(), lambda message, hint: False
+    ).start == OffsetFrontier(0)
     assert LOAD_GENERATOR.progress_rows(7) == [(7,)]
     assert LOAD_GENERATOR.progress_rows(None) == [(None,)]
     assert [(column.name, str(column.type)) for column in LOAD_GENERATOR.progress_columns] == [
