@@ -2,27 +2,32 @@
 
 PYTHON ?= python3
 HEADWATER_SOAK_S ?= 7200
-export PYTHON HEADWATER_SOAK_S
+HEADWATER_CHAOS_S ?= 3600
+export PYTHON HEADWATER_SOAK_S HEADWATER_CHAOS_S
 
 BIN := .venv/bin
 # Named after the lock's content: when it changes the file is not there and packages are brought up to date.
 INSTALLED := .venv/.installed-$(shell cat requirements.txt pyproject.toml | sha256sum | cut -c1-16)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java postgresql fmt check unit test bench bench-postgres soak demo lock
+.PHONY: help setup java classes postgresql fmt check unit test bench bench-postgres soak chaos demo lock
 
 help: ## print this manual
 	@echo "Headwater: make demo shows it, make test proves it; both install what they need."
 	@echo
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 24
 
-setup: $(INSTALLED) java ## install Python packages and Java, where absent; nothing else
+setup: $(INSTALLED) java classes ## install Python packages and Java, where absent; nothing else
 
 $(INSTALLED):
 	@scripts/setup.sh packages $@
 
 java: $(INSTALLED)
 	@scripts/setup.sh java
+
+# So that Spark starts faster; once for each Java and PySpark.
+classes: java
+	@scripts/setup.sh classes
 
 # After java: two runs of apt at a time would wait for each other and fail.
 postgresql: java
@@ -54,7 +59,10 @@ bench-postgres: setup postgresql ## what PostgreSQL sources reach, beside the up
 soak: setup postgresql ## eight busy sources for two hours, or for HEADWATER_SOAK_S=seconds
 	$(BIN)/pytest -s -o timeout=0 -o python_files='soak_*.py' tests/chaos
 
-demo: setup ## start a server with live auctions and watch its tables grow; Ctrl-C ends it
+chaos: setup postgresql ## random writers, cuts, schema changes and kills for an hour, or HEADWATER_CHAOS_S=seconds
+	$(BIN)/pytest -s -o timeout=0 -o python_files='chaos_*.py' tests/postgres
+
+demo: $(INSTALLED) java ## start a server with live auctions and watch its tables grow; Ctrl-C ends it
 	$(BIN)/headwater demo
 
 lock: $(INSTALLED) ## choose versions anew and write requirements.txt
