@@ -76,7 +76,9 @@ install_java() {
 }
 
 make_classes() {
-    compgen -G "$venv/var/spark-*.jsa" >/dev/null || "$venv/bin/python" -m headwater.cluster.classes >&2 2>/dev/null || true
+    compgen -G "$venv/var/spark-*.jsa" >/dev/null && return
+    "$venv/bin/python" -m headwater.cluster.classes >/dev/null 2>&1 ||
+        say "no archive of Java's classes could be made; Spark starts without one"
 }
 
 install_postgresql() {

@@ -306,8 +306,14 @@ def test_every_statement_has_a_page_for_users() -> None:
 def test_every_test_is_reached_by_make() -> None:
     makefile = texts()["Makefile"]
     assert re.search(r"^test:.*\n\t\S*pytest tests ", makefile, re.MULTILINE)
-    homes = (("tests/", "test_*.py"), ("tests/bench/", "bench_*.py"), ("tests/chaos/", "soak_*.py"))
+    homes = (
+        ("tests/", "test_*.py"),
+        ("tests/bench/", "bench_*.py"),
+        ("tests/chaos/", "soak_*.py"),
+        ("tests/postgres/", "chaos_*.py"),
+    )
     assert re.search(r"python_files='soak_\*\.py' tests/chaos", makefile)
+    assert re.search(r"python_files='chaos_\*\.py' tests/postgres", makefile)
     expect_none(
         [path for path in texts() if "/bench_" in path and f"pytest -s -o timeout=0 {path}" not in makefile]
     )

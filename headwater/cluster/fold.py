@@ -27,7 +27,7 @@ from headwater.core.limits import (
 )
 from headwater.core.protocol import Folded
 from headwater.observe.failpoints import failpoint
-from headwater.persist.ledger import TailSize
+from headwater.persist.ledger_tables import TailSize
 from headwater.persist.state import commit_state
 
 FOLD_POOL = "fold"

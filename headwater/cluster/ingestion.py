@@ -35,7 +35,8 @@ from headwater.core.limits import REFERENCE_CHECK_S, RETRY_DELAY_S_MAX, RETRY_DE
 from headwater.core.protocol import Frontiers, RunIngestion, Statistics
 from headwater.core.time import TIMESTAMP_END
 from headwater.observe.failpoints import failpoint
-from headwater.persist.ledger import LedgerConflict, WriterState
+from headwater.persist.ledger import LedgerConflict
+from headwater.persist.ledger_tables import WriterState
 from headwater.sources import SOURCE_TYPES
 from headwater.sources.contract import Export, Reader
 

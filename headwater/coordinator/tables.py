@@ -25,7 +25,8 @@ from headwater.formats.arrow import change_schema
 from headwater.observe.failpoints import failpoint
 from headwater.persist.files import write_file
 from headwater.persist.layout import change_file
-from headwater.persist.ledger import TABLES, Ledger, WriterState
+from headwater.persist.ledger import TABLES, Ledger
+from headwater.persist.ledger_tables import WriterState
 
 
 class TableWrites:

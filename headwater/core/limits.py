@@ -171,3 +171,5 @@ SLOT_RELEASE_S_MAX = 10.0
 """How long the end of a walsender is waited for that holds our slot."""
 SNAPSHOT_LOCK_S_MAX = 10
 """How long a snapshot waits for a lock on its tables, before it lets go and tries again."""
+SNAPSHOT_YIELD_S_MAX = 1
+"""How long a chunk waits behind somebody who wants to change its table; then the snapshot lets them pass."""

@@ -16,8 +16,8 @@ A writer is a source, or `TABLES` for all plain tables together.  Its (epoch,
 ts) is compared on every append: two writers cannot interleave, and a process
 that was thought dead cannot write once another has opened the same writer.
 
-All SQL text about data is in this module.  The catalog (objects) lives in the
-same file but in other tables; see catalog/store.py.
+All SQL text about data is in this module; its tables are in ledger_tables.py.  The
+catalog (objects) lives in the same file but in other tables; see catalog/store.py.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,85 +34,12 @@ from headwater.core.change import Discipline, FileEntry, ReadPlan
 from headwater.core.errors import InvariantViolation, TransientError
 from headwater.core.relation import Relation
 from headwater.observe.failpoints import failpoint
+from headwater.persist.ledger_tables import SCHEMA, CollectionState, TailSize, WriterState, collection_of
 
 TABLES = "tables"
 """The writer of all plain tables."""
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS ledger_writer (
-    writer_id TEXT PRIMARY KEY, epoch INTEGER NOT NULL, ts INTEGER NOT NULL, frontier TEXT NOT NULL,
-    upstream TEXT NOT NULL
-) STRICT;
-CREATE TABLE IF NOT EXISTS ledger_binding (
-    writer_id TEXT NOT NULL, ts INTEGER NOT NULL, frontier TEXT NOT NULL, PRIMARY KEY (writer_id, ts)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS ledger_collection (
-    collection_id TEXT PRIMARY KEY, writer_id TEXT NOT NULL, discipline TEXT NOT NULL, relation TEXT NOT NULL,
-    since INTEGER NOT NULL, joined_ts INTEGER NOT NULL, point TEXT NOT NULL,
-    batch TEXT NOT NULL, hydrated INTEGER NOT NULL
-) STRICT;
-CREATE TABLE IF NOT EXISTS ledger_change_file (
-    collection_id TEXT NOT NULL, ts INTEGER NOT NULL, path TEXT NOT NULL,
-    rows INTEGER NOT NULL, bytes INTEGER NOT NULL, deletes INTEGER NOT NULL, resets INTEGER NOT NULL,
-    partials INTEGER NOT NULL,
-    PRIMARY KEY (collection_id, ts, path)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS ledger_state (
-    collection_id TEXT NOT NULL, as_of INTEGER NOT NULL, delta_version INTEGER NOT NULL,
-    PRIMARY KEY (collection_id, as_of)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS ledger_state_file (
-    collection_id TEXT NOT NULL, as_of INTEGER NOT NULL, path TEXT NOT NULL,
-    rows INTEGER NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (collection_id, as_of, path)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS ledger_chunk (
-    collection_id TEXT NOT NULL, chunk INTEGER NOT NULL, path TEXT NOT NULL,
-    rows INTEGER NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (collection_id, chunk)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS ledger_error (
-    collection_id TEXT NOT NULL, ts INTEGER NOT NULL, position TEXT NOT NULL, message TEXT NOT NULL,
-    PRIMARY KEY (collection_id, ts)
-) STRICT, WITHOUT ROWID;
-"""
-
 _BUSY_TIMEOUT_S = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class WriterState:
-    """Where a writer stands: its epoch, the newest binding's timestamp (0: none) and frontier."""
-
-    epoch: int
-    ts: int
-    frontier: Any
-
-
-@dataclass(frozen=True, slots=True)
-class CollectionState:
-    """What the ledger knows of a collection, without its files."""
-
-    collection_id: str
-    writer_id: str
-    discipline: Discipline
-    relation: Relation
-    since: int
-    joined_ts: int
-    point: Any  # the moment of the upstream at which its snapshot is taken
-    batch: str
-    hydrated: bool
-
-
-@dataclass(frozen=True, slots=True)
-class TailSize:
-    """How long a collection's tail is, against its newest state."""
-
-    collection_id: str
-    files: int
-    bytes: int
-    rows: int
-    last_ts: int
-    state_as_of: int
-    state_rows: int
 
 
 class LedgerConflict(InvariantViolation):
@@ -132,7 +58,7 @@ class Ledger:
             )
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
-            self._db.executescript(_SCHEMA)
+            self._db.executescript(SCHEMA)
         except sqlite3.DatabaseError as error:
             raise TransientError(
                 f'could not open the metadata database "{path}": {error}',
@@ -351,7 +277,7 @@ class Ledger:
             " hydrated FROM ledger_collection WHERE ?1 IS NULL OR writer_id = ?1 ORDER BY collection_id",
             writer_id,
         )
-        return {row[0]: _collection(row) for row in rows}
+        return {row[0]: collection_of(row) for row in rows}
 
     def collection(self, collection_id: str) -> CollectionState | None:
         """One collection."""
@@ -360,7 +286,7 @@ class Ledger:
             " hydrated FROM ledger_collection WHERE collection_id = ?",
             collection_id,
         )
-        return _collection(rows[0]) if rows else None
+        return collection_of(rows[0]) if rows else None
 
     def add_chunk(self, collection_id: str, chunk: int, file: FileEntry) -> None:
         """A finished chunk of a snapshot; nothing is kept of a table that has gone or is readable."""
@@ -587,17 +513,3 @@ _COLLECTION_TABLES = (
     "ledger_chunk",
     "ledger_error",
 )
-
-
-def _collection(row: tuple[Any, ...]) -> CollectionState:
-    return CollectionState(
-        row[0],
-        row[1],
-        row[2],
-        Relation.from_json(json.loads(row[3])),
-        row[4],
-        row[5],
-        json.loads(row[6]),
-        row[7],
-        bool(row[8]),
-    )

@@ -32,7 +32,7 @@ import pyarrow.compute as pc
 
 from headwater.core.errors import DefiniteError, TransientError, UserError
 from headwater.core.frontier import Frontier
-from headwater.core.limits import SNAPSHOT_LOCK_S_MAX
+from headwater.core.limits import SNAPSHOT_LOCK_S_MAX, SNAPSHOT_YIELD_S_MAX
 from headwater.core.types import SqlType
 from headwater.formats.arrow import arrow_type, state_schema
 from headwater.sources.contract import Export, Options, Secrets, SnapshotChunk, Taken
@@ -40,7 +40,7 @@ from headwater.sources.postgres.connection import SETTINGS, bounded, connect, co
 from headwater.sources.postgres.decode import first_error, typed
 from headwater.sources.postgres.frontier import PAGE_BYTES, LsnFrontier, last_end, lsn_of
 from headwater.sources.postgres.reader import SOURCE_TYPE
-from headwater.sources.postgres.trouble import named, trouble
+from headwater.sources.postgres.trouble import AGAIN, named, trouble
 from headwater.sources.postgres.visibility import Snapshot
 
 _AS_IT_IS: Final = frozenset(
@@ -212,7 +212,9 @@ def covers(frontier: Frontier, point: Any) -> bool:
 def snapshot(chunk: SnapshotChunk, secrets: Secrets) -> Iterator[pa.RecordBatch]:
     """The rows of a chunk."""
     pages: PageRange = chunk.details
-    options = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
+    # Who wants to change the table waits for the snapshot's own lock, and we would wait for them.
+    settings = {**SETTINGS, "lock_timeout": f"{SNAPSHOT_YIELD_S_MAX}s"}
+    options = " ".join(f"-c {name}={value}" for name, value in settings.items())
     text = conninfo(chunk.options["connection"], secrets, options=options)
     try:
         with adbc.connect(text) as connection, connection.cursor() as cursor:
@@ -223,7 +225,7 @@ def snapshot(chunk: SnapshotChunk, secrets: Secrets) -> Iterator[pa.RecordBatch]
                 if batch.num_rows:
                     yield _stored(chunk.export, pages, batch)
     except (adbc_driver_manager.Error, OSError) as error:  # a stream that ends is Arrow's OSError
-        raise trouble(error) from error
+        raise trouble(error, _HINT if "lock timeout" in str(error) else AGAIN) from error
 
 
 def _query(export: Export, pages: PageRange) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from headwater.core.change import Discipline, FileEntry
-from headwater.persist.ledger import TABLES, TailSize
+from headwater.persist.ledger import TABLES
+from headwater.persist.ledger_tables import TailSize
 
 
 @dataclass

@@ -24,7 +24,8 @@ from headwater.core.errors import InvariantViolation, TransientError
 from headwater.core.relation import Column, Relation
 from headwater.core.types import INT4, TEXT
 from headwater.observe.failpoints import armed
-from headwater.persist.ledger import TABLES, Ledger, LedgerConflict, TailSize, WriterState
+from headwater.persist.ledger import TABLES, Ledger, LedgerConflict
+from headwater.persist.ledger_tables import TailSize, WriterState
 from tests.unit.persist.ledger_model import Model, ModelCollection, ModelWriter
 from tests.unit.persist.tables_of_files import new_directory
 
