@@ -146,7 +146,7 @@ _OFTEN = (
     "UPDATE parts SET id = -id WHERE id = %(id)s AND NOT EXISTS (SELECT 1 FROM parts WHERE id = -%(id)s)",
     "DELETE FROM parts WHERE id BETWEEN %(id)s AND %(to)s",
 )
-_KINDS = _OFTEN * 12 + _RARE
+_KINDS = _OFTEN * 60 + _RARE
 
 
 class Episode:

@@ -20,6 +20,7 @@ Not here: leaving out of the stream what a snapshot shows (decode.py).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
@@ -169,6 +170,12 @@ class PostgresPoint:
         return tuple(found)
 
     def close(self) -> None:
+        if self._snapshot and not self._holder.closed:
+            # The log may end in records that nobody waits for, and that are sent only once they are on
+            # disk: a commit makes the server write them within a moment.
+            with suppress(psycopg.Error, TransientError):
+                self._ask("COMMIT")
+                self._ask("SELECT pg_current_xact_id()")
         self._holder.close()
 
 
