@@ -15,7 +15,9 @@ otherwise the tables join anew at another point.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -265,26 +267,19 @@ class Backfill:
             return []
         try:
             before = ledger.chunks(table_id)
-            missing = list(
-                prepared.chunks(export, self._points[table_id], SNAPSHOT_CHUNK_ROWS, before.keys())
-            )
+            missing = prepared.chunks(export, self._points[table_id], SNAPSHOT_CHUNK_ROWS, before.keys())
             done: list[FileEntry] = []
             kept = sum(file.rows for file in before.values())
             known = kept + sum(chunk.rows_estimate for chunk in missing)
-            width = max(1, self._world.cores - 1)  # one core stays free for ticks
             self._ingestion.backfill_progress(table_id, known, kept, committed=False)
-            while missing:
-                if self._stopping.is_set():
-                    return None
-                if table_id not in self._exports:
-                    return []
-                wave, missing = missing[:width], missing[width:]
-                for chunk, file in zip(wave, self._run_wave(wave, collection.joined_ts), strict=True):
-                    failpoint("backfill.before_chunk")
-                    ledger.add_chunk(table_id, chunk.index, file)
-                    done.append(file)
+            for chunk, file in self._finished(missing, collection.joined_ts):
+                failpoint("backfill.before_chunk")
+                ledger.add_chunk(table_id, chunk.index, file)
+                done.append(file)
                 staged = kept + sum(file.rows for file in done)
                 self._ingestion.backfill_progress(table_id, max(known, staged), staged, committed=False)
+            if len(done) < len(missing):
+                return None if self._stopping.is_set() else []
         except DefiniteError as error:
             # Whoever reads the table is told; it becomes readable only for that.
             ledger.poison(table_id, collection.joined_ts, error.position, error.message)
@@ -308,14 +303,31 @@ class Backfill:
             before = [file for file in self._world.jobs.run(tasks, BACKFILL_POOL) if file.rows]
         return before + done
 
-    def _run_wave(self, wave: Sequence[SnapshotChunk], as_of: int) -> list[FileEntry]:
-        make = self._copy_task if is_own(wave[0].point) else self._snapshot_task
-        return self._world.jobs.run([make(chunk, as_of) for chunk in wave], BACKFILL_POOL)
+    def _finished(
+        self, chunks: Sequence[SnapshotChunk], as_of: int
+    ) -> Iterator[tuple[SnapshotChunk, FileEntry]]:
+        """Chunks as they are read, several at a time, until all are or the table is not wanted any more."""
+        width = max(1, self._world.cores - 1)  # one place stays free for ticks
+        waiting, running = deque(chunks), dict[Future[FileEntry], SnapshotChunk]()
+        with ThreadPoolExecutor(width, "chunk") as pool:
+            while waiting or running:
+                while waiting and len(running) < width:
+                    if self._stopping.is_set() or waiting[0].export.table_id not in self._exports:
+                        waiting.clear()
+                        break
+                    chunk = waiting.popleft()
+                    running[pool.submit(self._read, chunk, as_of)] = chunk
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    yield running.pop(future), future.result()
 
-    def _snapshot_task(self, chunk: SnapshotChunk, as_of: int) -> SnapshotTask | CopyTask:
-        return SnapshotTask(str(self._world.data_dir), as_of, chunk)
+    def _read(self, chunk: SnapshotChunk, as_of: int) -> FileEntry:
+        task: SnapshotTask | CopyTask = SnapshotTask(str(self._world.data_dir), as_of, chunk)
+        if is_own(chunk.point):
+            task = self._copy_task(chunk, as_of)
+        file: FileEntry = self._world.jobs.run([task], BACKFILL_POOL)[0]
+        return file
 
-    def _copy_task(self, chunk: SnapshotChunk, as_of: int) -> SnapshotTask | CopyTask:
+    def _copy_task(self, chunk: SnapshotChunk, as_of: int) -> CopyTask:
         """The donor's rows as of the binding at which the table joined."""
         donor_id = chunk.details
         donor = self._ingestion.member(donor_id)

@@ -212,6 +212,7 @@ class Ingestion:
         self._open()
         self._converge()  # also while the upstream cannot be reached: a dropped table must be let go
         if self._wanted.paused:
+            self._let_go()
             self._world.set_status(
                 self.source_id, "paused", None, "There is currently no replica running this source"
             )
@@ -275,6 +276,10 @@ class Ingestion:
     def _close_reader(self) -> None:
         """Let go of the upstream and of the writer: both are taken up again together."""
         self._writer = WriterState(0, 0, None)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Close the connection to the upstream."""
         self._checked_s = NEVER_S  # what happened meanwhile shows at once
         if self._reader is not None:
             reader, self._reader = self._reader, None

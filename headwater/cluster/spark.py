@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.core.errors import UserError
-from headwater.options import SparkOptions
+from headwater.options import SPARK_MASTER, SparkOptions
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _DEFAULTS = {
@@ -52,7 +52,10 @@ def build_session(options: SparkOptions, scratch: Path) -> SparkSession:
     if os.environ.get("LC_ALL") in ("C", "POSIX"):
         os.environ["LC_ALL"] = "C.UTF-8"  # or Java finds no path that has letters beyond ASCII
     scratch.mkdir(parents=True, exist_ok=True)
-    builder = SparkSession.builder.master(options.master).appName("headwater")
+    # One place more than processors: a tick then never waits for the end of a chunk of a snapshot.
+    places = f"local[{(os.cpu_count() or 1) + 1}]"
+    master = places if options.master == SPARK_MASTER else options.master
+    builder = SparkSession.builder.master(master).appName("headwater")
     settings = {
         **_DEFAULTS,
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),

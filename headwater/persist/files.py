@@ -19,6 +19,8 @@ from headwater.core.change import INSERT, OP, PARTIAL, FileEntry
 from headwater.core.errors import TransientError
 
 _ROW_GROUP_ROWS = 122_880
+_DICTIONARY_BYTES_MAX = 65_536
+"""Columns with many values are found out early: writing is faster, and files are smaller."""
 
 DAMAGE_HINT = "Restore the file from a backup of the data directory, or drop the table and create it again."
 
@@ -32,7 +34,13 @@ def write_file(data_dir: Path, path: str, batches: Iterator[pa.RecordBatch], sch
         target.parent.mkdir(parents=True, exist_ok=True)
         with (
             target.open("wb") as sink,
-            pq.ParquetWriter(sink, schema, compression="snappy", version="2.6") as writer,
+            pq.ParquetWriter(
+                sink,
+                schema,
+                compression="snappy",
+                version="2.6",
+                dictionary_pagesize_limit=_DICTIONARY_BYTES_MAX,
+            ) as writer,
         ):
             for batch in batches:
                 if batch.num_rows == 0:

@@ -155,13 +155,12 @@ class Watch(threading.Thread):
 
     def run(self) -> None:
         with self._server.connect() as connection:
-            connection.execute(b"BEGIN")
-            subscribe = f"SUBSCRIBE {self._table} WITH (SNAPSHOT = false)"
-            connection.execute(f"DECLARE c CURSOR FOR {subscribe}".encode())
-            while not self._stopping.is_set():
-                rows = connection.execute(b"FETCH ALL c WITH (timeout = '1s')").fetchall()
-                now = datetime.now(UTC)
-                self.ages_s += [(now - row[-1]).total_seconds() for row in rows]
+            subscribe = f"SUBSCRIBE {self._table} WITH (SNAPSHOT = false, PROGRESS)"
+            for row in connection.cursor().stream(subscribe.encode()):
+                if row[-1] is not None:  # a row, and not only progress
+                    self.ages_s.append((datetime.now(UTC) - row[-1]).total_seconds())
+                elif self._stopping.is_set():
+                    return
 
     def stop(self) -> tuple[float, float]:
         """p50 and p99."""
