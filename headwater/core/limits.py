@@ -48,7 +48,7 @@ SNAPSHOT_OFFER_S_MAX = 30.0
 """How long a prepared snapshot waits for its source to come between two ticks."""
 COVER_CHECK_S = 0.05
 """How often a finished snapshot looks whether its source has covered the snapshot's point."""
-SNAPSHOT_CHUNK_ROWS = 250_000
+SNAPSHOT_CHUNK_ROWS = 500_000
 
 # Retention
 RETAIN_HISTORY_MS_DEFAULT = 1_000

@@ -6,12 +6,14 @@ upstream to its arrival through SUBSCRIBE: a row that arrives there can be read.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -63,7 +65,13 @@ def bench(upstream: PostgresServer, tmp_path_factory: pytest.TempPathFactory) ->
         " USER 'postgres')",
         "CREATE SOURCE s FROM POSTGRES CONNECTION pg (PUBLICATION 'p')",
         "CREATE SOURCE quick FROM POSTGRES CONNECTION pg (PUBLICATION 'p') WITH (TIMESTAMP INTERVAL '100ms')",
+        "CREATE TABLE log FROM SOURCE s (REFERENCE log)",
+        "CREATE TABLE events FROM SOURCE s (REFERENCE events)",
+        "CREATE TABLE quick_events FROM SOURCE quick (REFERENCE events)",
     )
+    # A server that has just started is slow for some seconds, and that is measured elsewhere.
+    for table in ("log", "events", "quick_events"):
+        eventually(lambda: count_of(made, table) == 0, within_s=60)  # noqa: B023
     yield made
     made.stop()
 
@@ -78,39 +86,33 @@ def count_of(server: HeadwaterServer, table: str) -> int:
     return int(server.query(f"SELECT count(*) FROM {table}")[0][0])
 
 
-def test_snapshot(upstream: PostgresServer, bench: HeadwaterServer, figures: Figures, tmp_path: Path) -> None:
-    with psycopg.connect(upstream.dsn(), autocommit=True) as connection:
-        began = time.monotonic()
-        with (
-            (tmp_path / "copied").open("wb") as file,
-            connection.cursor() as cursor,
-            cursor.copy("COPY big TO STDOUT") as copy,
-        ):
-            for data in copy:
-                file.write(data)
-        through_client_s = time.monotonic() - began
-        target = upstream.directory / "copied"
-        began = time.monotonic()
-        connection.execute(f"COPY big TO '{target}'".encode())
-        copy_s = time.monotonic() - began
+def test_snapshot(upstream: PostgresServer, bench: HeadwaterServer, figures: Figures) -> None:
+    theirs_s, ours_s = [], []
+    target = upstream.directory / "copied"
+    for _ in range(3):
+        with psycopg.connect(upstream.dsn(), autocommit=True) as connection:
+            connection.execute("CHECKPOINT")
+            os.sync()  # what was written before is not to be waited for
+            began = time.monotonic()
+            connection.execute(f"COPY big TO '{target}'".encode())
+            theirs_s.append(time.monotonic() - began)
         target.unlink()
-    began = time.monotonic()
-    run(bench, "CREATE TABLE big FROM SOURCE s (REFERENCE big)")
-    eventually(lambda: count_of(bench, "big") == SNAPSHOT_ROWS, within_s=WITHIN_S)
-    ours_s = time.monotonic() - began
-    share = copy_s / ours_s
+        began = time.monotonic()
+        run(bench, "CREATE TABLE big FROM SOURCE s (REFERENCE big)")
+        eventually(lambda: count_of(bench, "big") == SNAPSHOT_ROWS, within_s=WITHIN_S)
+        ours_s.append(time.monotonic() - began)
+        run(bench, "DROP TABLE big")
+    copy_s, snapshot_s = median(theirs_s), median(ours_s)
+    share = copy_s / snapshot_s
     figures.add(
-        f"snapshot of {SNAPSHOT_ROWS:,} rows to readable, as a share of COPY TO a file",
-        f"{share:.2f} ({SNAPSHOT_ROWS / ours_s:,.0f} rows/s; COPY {copy_s:.1f} s,"
-        f" through a client {through_client_s:.1f} s)",
+        f"snapshot of {SNAPSHOT_ROWS:,} rows to readable, as a share of COPY TO a file, medians of three",
+        f"{share:.2f} ({SNAPSHOT_ROWS / snapshot_s:,.0f} rows/s; COPY {copy_s:.1f} s)",
         "0.5",
         share >= 0.5,
     )
 
 
 def test_backlog(upstream: PostgresServer, bench: HeadwaterServer, figures: Figures) -> None:
-    run(bench, "CREATE TABLE log FROM SOURCE s (REFERENCE log)")
-    eventually(lambda: count_of(bench, "log") == 0, within_s=WITHIN_S)
     run(bench, "ALTER CLUSTER quickstart SET (REPLICATION FACTOR 0)")
     with psycopg.connect(upstream.dsn(), autocommit=True) as connection:
         connection.execute("SELECT pg_create_logical_replication_slot('beside', 'pgoutput')")
@@ -205,13 +207,6 @@ def watched(
 def test_freshness(
     upstream: PostgresServer, bench: HeadwaterServer, figures: Figures, tmp_path: Path
 ) -> None:
-    run(
-        bench,
-        "CREATE TABLE events FROM SOURCE s (REFERENCE events)",
-        "CREATE TABLE quick_events FROM SOURCE quick (REFERENCE events)",
-    )
-    eventually(lambda: count_of(bench, "events") == 0, within_s=60)
-    eventually(lambda: count_of(bench, "quick_events") == 0, within_s=60)
     p50, p99 = watched(upstream, bench, "events", 1_000, tmp_path)
     figures.add(
         "pgbench at 1,000 tps, 1 s interval: freshness p50 / p99",

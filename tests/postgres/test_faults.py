@@ -487,7 +487,7 @@ def test_a_snapshot_goes_on_after_a_death_with_what_it_has(
     )
     with source(server, database, "a") as here:
         armed = failpoints / "backfill.before_chunk"
-        armed.write_text("3*exit")
+        armed.write_text("2*exit")
         here.create_table("large")
         eventually(lambda: not armed.exists(), within_s=RESUME_S_MAX)
         database.run(
