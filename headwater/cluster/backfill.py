@@ -189,6 +189,7 @@ class Backfill:
                 return False
             if self._refusal is not None:
                 raise self._refusal
+            prepared.settle()
             return self._read_all(prepared)
         finally:
             prepared.close()

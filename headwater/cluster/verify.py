@@ -143,6 +143,7 @@ class Verification:
         prepared = self._type.prepare_snapshot(self._ingestion.options, self._world.secrets, (export,))
         try:
             point = prepared.take(frontier, {}).points[table_id]
+            prepared.settle()
             folder = str(self._folder.relative_to(self._world.data_dir))
             upstream: list[FileEntry] = []
             for chunk in prepared.chunks(export, point, SNAPSHOT_CHUNK_ROWS, frozenset()):

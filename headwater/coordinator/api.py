@@ -88,6 +88,10 @@ class CopyIn:
     sink: CopyInSink
 
 
+Names = dict[str, dict[int, str]]
+"""By kind of type (regclass and its kin): what the numbers are shown as in text; filled batch by batch."""
+
+
 @dataclass(slots=True)
 class Result:
     """The outcome of a statement.
@@ -104,6 +108,7 @@ class Result:
     copy_out: CopyOut | None = None
     copy_in: CopyIn | None = None
     notices: list[Notice] = field(default_factory=list)
+    names: Names = field(default_factory=dict)
     closed: Callable[[], None] = lambda: None
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headwater.coordinator import showing
-from headwater.coordinator.api import Notice, Prepared
+from headwater.coordinator.api import Names, Notice, Prepared, Result
 from headwater.coordinator.read import PreparedRead
 from headwater.coordinator.timestamps import Isolation
 from headwater.core.errors import UserError
@@ -28,6 +28,7 @@ from headwater.sql.statements.select import Select
 if TYPE_CHECKING:
     from headwater.coordinator.session import SqlSession
 
+_REGISTERED = ("regclass", "regtype", "regproc", "regnamespace")
 _PLAN_AGE_MS_MAX = 20
 """A plan contains the moment it was made at (now()), so an older one is made again."""
 
@@ -93,6 +94,38 @@ async def open_read(session: SqlSession, query: Query, as_of: AsOf | None) -> Pr
     if session.settings.get("emit_timestamp_notice") == "on":
         session.notify(Notice("NOTICE", f"query timestamp: {read.ts} ({to_text(read.ts)})", "MZ001"))
     return read
+
+
+def show_names(session: SqlSession, result: Result) -> None:
+    """Have the numbers of regclass columns and their kin shown as the names they stand for."""
+    kinds = {
+        position: column.type.kind
+        for position, column in enumerate(result.columns or ())
+        if column.type.kind in _REGISTERED
+    }
+    if kinds and result.batches is not None:
+        result.batches = _with_names(session, kinds, result.batches, result.names)
+
+
+async def _with_names(
+    session: SqlSession, kinds: dict[int, str], batches: AsyncIterator[pa.RecordBatch], names: Names
+) -> AsyncIterator[pa.RecordBatch]:
+    async for batch in batches:
+        for position, kind in kinds.items():
+            known = names.setdefault(kind, {})
+            met = {oid for oid in batch.column(position).unique().to_pylist() if oid is not None}
+            known |= await _names_of(session, kind, met - known.keys())
+        yield batch
+
+
+async def _names_of(session: SqlSession, kind: str, oids: set[int]) -> dict[int, str]:
+    names = session.names()
+    if kind == "regclass" or not oids:
+        return {oid: names.regclass_text(oid) for oid in oids}
+    listed = ", ".join(f"({oid}::int8)" for oid in sorted(oids))
+    text = f"SELECT x, x::oid::{kind}::text FROM (VALUES {listed}) AS v (x)"
+    found = await collect(session, plan_query(text, names, session.facts()))
+    return dict(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
 
 def timestamp(session: SqlSession, text: str, offset: int) -> int:

@@ -24,7 +24,7 @@ from headwater.coordinator.sequence.cursors import OpenCursor
 from headwater.coordinator.showing import relation_text
 from headwater.coordinator.timestamps import Isolation
 from headwater.coordinator.transaction import Class, Transaction
-from headwater.coordinator.variables import Settings, duration_s
+from headwater.coordinator.variables import SEVERITIES, Settings, duration_s
 from headwater.core.clock import secret_number, unique_name
 from headwater.core.errors import TransientError, UserError
 from headwater.core.names import SessionFacts
@@ -81,8 +81,13 @@ class SqlSession:
         return taken
 
     def notify(self, *notices: Notice) -> None:
-        """Leave notices for the client."""
-        self._notices.extend(notices)
+        """Leave notices for the client, as far as it wants them."""
+        least = SEVERITIES.index(str(self.settings.get("client_min_messages")))
+        self._notices += [
+            notice
+            for notice in notices
+            if notice.severity == "INFO" or SEVERITIES.index(notice.severity.lower()) >= least
+        ]
 
     def parse(self, text: str) -> tuple[ParsedStatement, ...]:
         return tuple(ParsedStatement(p.statement, p.text, p.offset) for p in parse_statements(text))

@@ -115,7 +115,7 @@ def _encoding(text: str) -> str:
     return "UTF8"
 
 
-_SEVERITIES: Final = (
+SEVERITIES: Final = (
     *("debug5", "debug4", "debug3", "debug2", "debug1", "debug"),
     *("log", "info", "notice", "warning", "error"),
 )
@@ -123,7 +123,7 @@ _SEVERITIES: Final = (
 _VARIABLES: Final = (
     Variable("application_name", "", "Name of the client's program", reported="application_name"),
     Variable("client_encoding", "UTF8", "Encoding of texts", _encoding, reported="client_encoding"),
-    Variable("client_min_messages", "notice", "Accepted, all messages are sent", _one_of(*_SEVERITIES)),
+    Variable("client_min_messages", "notice", "Least severity of messages sent", _one_of(*SEVERITIES)),
     Variable("cluster", "quickstart", "Cluster of new objects and reads", reported="cluster"),
     Variable("cluster_replica", "", "Replica that reads go to", reported="cluster_replica"),
     Variable("database", "materialize", "Current database", reported="database"),

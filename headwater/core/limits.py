@@ -171,5 +171,8 @@ SLOT_RELEASE_S_MAX = 10.0
 """How long the end of a walsender is waited for that holds our slot."""
 SNAPSHOT_LOCK_S_MAX = 10
 """How long a snapshot waits for a lock on its tables, before it lets go and tries again."""
+SNAPSHOT_SETTLE_S_MAX = 10.0
+"""How long a snapshot waits until everything it shows is on the upstream's disk."""
+SNAPSHOT_SETTLE_CHECK_S = 0.02
 SNAPSHOT_YIELD_S_MAX = 1
 """How long a chunk waits behind somebody who wants to change its table; then the snapshot lets them pass."""

@@ -123,6 +123,12 @@ FACTS: Final[dict[str, TypeFacts]] = {
         "regproc", "regproc", 24, 1008, 4, "N", "int64", ("regprocedure", "regoper", "regoperator")
     ),
     "regnamespace": TypeFacts("regnamespace", "regnamespace", 4089, 4090, 4, "N", "int64"),
+    "int4range": TypeFacts("int4range", "int4range", 3904, 3905, -1, "R", "string"),
+    "int8range": TypeFacts("int8range", "int8range", 3926, 3927, -1, "R", "string"),
+    "numrange": TypeFacts("numrange", "numrange", 3906, 3907, -1, "R", "string"),
+    "daterange": TypeFacts("daterange", "daterange", 3912, 3913, -1, "R", "string"),
+    "tsrange": TypeFacts("tsrange", "tsrange", 3908, 3909, -1, "R", "string"),
+    "tstzrange": TypeFacts("tstzrange", "tstzrange", 3910, 3911, -1, "R", "string"),
     "mz_timestamp": TypeFacts("mz_timestamp", "mz_timestamp", 16552, 16553, 8, "U", "int64"),
     "mz_aclitem": TypeFacts("mz_aclitem", "mz_aclitem", 16566, 16567, -1, "U", "string"),
     "unknown": TypeFacts("unknown", "unknown", 705, 0, -2, "X", "string"),
@@ -159,6 +165,16 @@ JSONB: Final = SqlType("jsonb")
 OID: Final = SqlType("oid")
 MZ_TIMESTAMP: Final = SqlType("mz_timestamp")
 UNKNOWN: Final = SqlType("unknown")
+
+RANGES: Final[dict[str, SqlType]] = {
+    "int4range": INT4,
+    "int8range": INT8,
+    "numrange": NUMERIC,
+    "daterange": DATE,
+    "tsrange": TIMESTAMP,
+    "tstzrange": TIMESTAMPTZ,
+}
+"""The kinds of ranges, and the type of their bounds."""
 
 NUMERIC_DIGITS_MAX: Final = 38
 

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from headwater.core.errors import UserError
 from headwater.core.relation import Column
-from headwater.core.types import DATE, INT2, TIMESTAMP, TIMESTAMPTZ, SqlType, format_type, oid_of
+from headwater.core.types import DATE, INT2, RANGES, TIMESTAMP, TIMESTAMPTZ, SqlType, format_type, oid_of
 from headwater.formats.arrow import arrow_type
 from headwater.formats.text import to_text
 
@@ -233,6 +233,22 @@ def _record(data: bytes, type_: SqlType) -> str:
     return "(" + ",".join(texts) + ")"
 
 
+def _range(data: bytes, type_: SqlType) -> str:
+    """A byte of flags (empty, inclusive bounds, missing bounds), then the bounds that there are."""
+    flags = data[0]
+    if flags & 1:
+        return "empty"
+    fields, at = split_fields(data, 1, (not flags & 8) + (not flags & 16))
+    if at != len(data):
+        raise ValueError("data left over")
+    bounds = iter(fields)
+    texts = []
+    for missing in (flags & 8, flags & 16):
+        value = None if missing else next(bounds)
+        texts.append("" if value is None else f'"{binary_to_text(value, RANGES[type_.kind])}"')
+    return f"{'[' if flags & 2 else '('}{texts[0]},{texts[1]}{']' if flags & 4 else ')'}"
+
+
 def split_fields(data: bytes, at: int, count: int) -> tuple[list[bytes | None], int]:
     """Values with their lengths before them, and where they end.
 
@@ -281,6 +297,7 @@ _RECEIVE: Final[dict[str, Callable[[bytes, SqlType], str]]] = {
     "array": _array,
     "int2vector": _int2vector,
     "record": _record,
+    **dict.fromkeys(RANGES, _range),
 }
 """By kind; what is missing here is text in both formats."""
 

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.core.errors import UserError
-from headwater.core.types import INT2, SqlType, format_type
-from headwater.formats import text_intervals, text_nested, text_numbers, text_times
+from headwater.core.types import INT2, RANGES, SqlType, format_type
+from headwater.formats import text_intervals, text_nested, text_numbers, text_ranges, text_times
 from headwater.formats.arrow import arrow_type
 from headwater.formats.columns import both_ways, combined, map_distinct
 from headwater.formats.jsonb import canonical_json, canonical_jsonb
@@ -102,6 +102,8 @@ def _scalar_from_text(array: pa.Array, type_: SqlType) -> pa.Array:
             return map_distinct(array, canonical_jsonb, pa.string())
         case kind if kind in text_numbers.INTEGER_KINDS:
             return text_numbers.integer_from_text(array, type_)
+        case kind if kind in RANGES:
+            return text_ranges.range_from_text(array, type_, from_text, to_text)
         case _:
             return array
 

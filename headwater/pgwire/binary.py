@@ -23,8 +23,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.core.types import INT2, SqlType, oid_of
-from headwater.formats.text import to_text
+from headwater.core.types import INT2, RANGES, SqlType, oid_of
+from headwater.formats.text import from_text, to_text
+from headwater.formats.text_ranges import bounds_of
 
 DAYS_1970_TO_2000: Final = 10_957
 MICROSECONDS_1970_TO_2000: Final = DAYS_1970_TO_2000 * 86_400_000_000
@@ -35,6 +36,11 @@ _NUMERIC_HEADER: Final = np.dtype([("count", ">i2"), ("weight", ">i2"), ("sign",
 _ARRAY_HEADER: Final = np.dtype(
     [("dimensions", ">i4"), ("nulls", ">i4"), ("oid", ">u4"), ("length", ">i4"), ("lower", ">i4")]
 )
+_EMPTY_RANGE: Final = 1
+_LOWER_INCLUSIVE: Final = 2
+_UPPER_INCLUSIVE: Final = 4
+_LOWER_INFINITE: Final = 8
+_UPPER_INFINITE: Final = 16
 _INTERVAL: Final = np.dtype([("microseconds", ">i8"), ("days", ">i4"), ("months", ">i4")])
 _SPECIAL_NUMERICS: Final = {"NaN": (0xC000, 0), "Infinity": (0xD000, 32), "-Infinity": (0xF000, 32)}
 """Sign and scale of what is no number; the scale is what PostgreSQL happens to send."""
@@ -259,6 +265,26 @@ def _record(array: pa.Array, type_: SqlType) -> pa.Array:
     return spliced(pieces, validity_of(array))
 
 
+def _range(array: pa.Array, type_: SqlType) -> pa.Array:
+    """A byte of flags, then the bounds that there are."""
+    bound = RANGES[type_.kind]
+    empty, opening, low_text, high_text, closing = bounds_of(array)
+    flags = np.zeros(len(array), np.uint8)
+    pieces: list[pa.Array | bytes] = [b""]
+    for texts, bracket, included, inclusive, infinite in (
+        (low_text, opening, "[", _LOWER_INCLUSIVE, _LOWER_INFINITE),
+        (high_text, closing, "]", _UPPER_INCLUSIVE, _UPPER_INFINITE),
+    ):
+        flags[pc.fill_null(pc.equal(bracket, included), False).to_numpy(zero_copy_only=False)] |= inclusive
+        flags[nulls_of(texts)] |= infinite
+        values = to_binary(from_text(texts, bound), bound)
+        lengths = fixed(lengths_of(values).astype(">i4"), validity_of(values))
+        pieces += (lengths, values)
+    flags[pc.fill_null(empty, False).to_numpy(zero_copy_only=False)] = _EMPTY_RANGE
+    pieces[0] = fixed(flags)
+    return spliced(pieces, validity_of(array))
+
+
 _OID: Final = _number("<i8", ">u4")
 _TIMESTAMP: Final = _number("<i8", ">i8", MICROSECONDS_1970_TO_2000)
 
@@ -289,5 +315,6 @@ _TO_BINARY: Final[dict[str, Callable[[pa.Array, SqlType], pa.Array]]] = {
     "array": _array,
     "int2vector": _int2vector,
     "record": _record,
+    **dict.fromkeys(RANGES, _range),
 }
 """By kind; what is missing here is sent as text."""

@@ -15,7 +15,7 @@ messages are sent (portal.py, copy.py).
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -32,6 +32,7 @@ from headwater.pgwire.binary import fixed, lengths_of, spliced, to_binary
 COPY_SIGNATURE: Final = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 COPY_TRAILER: Final = b"\xff\xff"
 
+_NO_NAMES: Final[Mapping[str, Mapping[int, str]]] = {}
 _JOINED_ROWS_MIN: Final = 100
 _NULL: Final = b"\xff\xff\xff\xff"
 _LENGTH: Final = struct.Struct(">i")
@@ -66,19 +67,30 @@ def slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield batch.slice(start, step)
 
 
-def column_bytes(array: pa.Array, type_: SqlType, format_: int) -> pa.Array:
+def column_bytes(
+    array: pa.Array, type_: SqlType, format_: int, names: Mapping[str, Mapping[int, str]]
+) -> pa.Array:
     """A column's values as they go over the wire."""
     if format_ == 1:
         return to_binary(array, type_)
+    if type_.kind in names:
+        met = array.dictionary_encode()
+        shown = pa.array([names[type_.kind][oid] for oid in met.dictionary.to_pylist()], pa.string())
+        return shown.take(met.indices).cast(pa.binary())
     if pa.types.is_boolean(array.type):
         return pc.if_else(array, b"t", b"f")
     return to_text(array, type_).cast(pa.binary())
 
 
-def data_rows(batch: pa.RecordBatch, columns: Sequence[Column], formats: Sequence[int]) -> bytes:
-    """One DataRow for each row."""
+def data_rows(
+    batch: pa.RecordBatch,
+    columns: Sequence[Column],
+    formats: Sequence[int],
+    names: Mapping[str, Mapping[int, str]] = _NO_NAMES,
+) -> bytes:
+    """One DataRow for each row; `names` are what numbers of regclass columns are shown as."""
     values = [
-        column_bytes(array, column.type, format_)
+        column_bytes(array, column.type, format_, names)
         for array, column, format_ in zip(batch.columns, columns, formats, strict=True)
     ]
     if batch.num_rows < _JOINED_ROWS_MIN or not values:

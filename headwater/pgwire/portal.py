@@ -90,7 +90,7 @@ class Portal:
                 self._rest = part.slice(rows_max - sent)
                 part = part.slice(0, rows_max - sent)
             sent += part.num_rows
-            yield Write(data_rows(part, columns, formats))
+            yield Write(data_rows(part, columns, formats, self.result.names if self.result else {}))
         return sent
 
 

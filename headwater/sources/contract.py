@@ -8,6 +8,7 @@
       after a commit       reader.acknowledge(frontier)    upstream may forget before this
     CREATE TABLE           prepare_snapshot(...)           -> SnapshotPoint, beside the ticks
       between two ticks    point.take(frontier)            fixes the point; the tables join there
+                           point.settle()                  what it shows is there to stay
                            point.chunks(...)               what is to be read at it
         in Spark tasks     snapshot(chunk, secrets)        the rows of a chunk
     DROP SOURCE            drop(options, secrets)          nothing is left upstream
@@ -179,6 +180,9 @@ class SnapshotPoint(Protocol):
 
     def take(self, frontier: Frontier, before: Mapping[str, Any]) -> Taken:
         """Fix the point now; quick.  `before`: by table id, points at which chunks have been read already."""
+
+    def settle(self) -> None:
+        """Wait until what the point shows cannot be lost upstream; before any chunk is read."""
 
     def chunks(self, export: Export, point: Any, rows: int, done: Set[int]) -> tuple[SnapshotChunk, ...]:
         """Chunks of about so many rows, without those that are done."""

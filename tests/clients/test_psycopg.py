@@ -21,6 +21,7 @@ import pytest
 from psycopg import errors, sql
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
+from psycopg.types.range import Range
 
 from tests.support.server import HeadwaterServer, eventually
 
@@ -43,6 +44,8 @@ VALUES: list[tuple[str, Any]] = [
     ("timestamptz", datetime(1969, 7, 20, 20, 17, 40, tzinfo=UTC)),
     ("interval", timedelta(days=3, hours=-4, microseconds=5)),
     ("uuid", UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11")),
+    ("int4range", Range(1, 5)),
+    ("tstzrange", Range(datetime(2024, 2, 29, tzinfo=UTC), None, "()")),
     ("int4[]", [1, None, 3]),
     ("text[]", ["a", 'b "c"', None, ""]),
     ("oid", 4294967295),

@@ -138,6 +138,22 @@ def test_an_upstream_that_restarts_or_dies_is_followed_on(
 # The way to it
 
 
+def test_a_promoted_standby_is_not_taken_for_the_server_it_was(
+    server: HeadwaterServer, postgres: PostgresServer, database: Faulty
+) -> None:
+    with TemporaryDirectory(prefix="standby-") as directory, source(server, database, "a") as here:
+        standby = postgres.standby(Path(directory))
+        try:
+            database.proxy.lead_to(standby.port)
+            check_stalled(here, "src", "upstream physical replica status changed", "recovery")
+            standby.promote()
+            assert "Expected timeline ID 1 but got 2" in here.error_of("a")
+            check_beside_goes_on(server)
+        finally:
+            database.proxy.lead_to(postgres.port)
+            standby.stop()
+
+
 def test_an_upstream_that_cannot_be_reached_is_waited_for(server: HeadwaterServer, database: Faulty) -> None:
     with source(server, database, "a") as here:
         with Writer(database):

@@ -10,7 +10,8 @@ root everything is run as the user `postgres`, who must then be able to reach th
 `settings` are lines for postgresql.conf, after ours; `access` takes the place of pg_hba.conf; `files` are put
 into the server's data directory, private to it (certificates, keys).
 
-`restart()` and `kill()` + `resume()` are what may happen to a server that keeps its data.
+`restart()` and `kill()` + `resume()` are what may happen to a server that keeps its data; `standby()` is
+a copy that may be promoted.
 `log()` is for whoever sees a test fail; `stop()` ends the server by its pid.
 """
 
@@ -116,6 +117,23 @@ class PostgresServer:
             self.stop()
             raise
         return self
+
+    def standby(self, directory: Path) -> PostgresServer:
+        """A copy that follows this server, running in a directory of its own."""
+        made = PostgresServer(directory, self._settings)
+        made.directory.mkdir(parents=True)
+        made._let_in()
+        made._run(
+            "pg_basebackup", "-d", self.dsn(), "-D", str(made._data), "-R", "-X", "stream", "-c", "fast"
+        )
+        made.port = free_port()
+        with (made._data / "postgresql.conf").open("a") as settings:
+            settings.write(f"port = {made.port}\nunix_socket_directories = '{made.directory}'\n")
+        return made.resume()
+
+    def promote(self) -> None:
+        """A standby becomes a primary, with a history of its own from here on."""
+        self._run("pg_ctl", "promote", "-w", "-D", str(self._data))
 
     def restart(self) -> None:
         """As `pg_ctl restart -m fast`: sessions are ended, data is written."""

@@ -1,6 +1,7 @@
 """A way to a server that can be broken: a TCP proxy in threads of its own.
 
     proxy.cut()             every connection is closed now
+    proxy.lead_to(port)     ... and new ones lead to another server
     proxy.refuse()          ... and new ones are refused, until `accept()`
     proxy.stall()           connections stay open and new ones are taken, and nothing passes, until `flow()`
     proxy.cut_within(text)  the next time the server sends this, half of it passes and the connection ends
@@ -45,6 +46,11 @@ class Proxy:
             links, self._links = self._links, set()
         for link in links:
             link.cut()
+
+    def lead_to(self, port: int) -> None:
+        """From now on another server is at the end of the way."""
+        self._target_port = port
+        self.cut()
 
     def refuse(self) -> None:
         self._refusing = True

@@ -58,6 +58,21 @@ NOTICE: table "t" already exists, skipping
 CREATE VIEW
 NOTICE: view "v" already exists, skipping
 
+# ... unless that is not wanted.
+= SET client_min_messages = warning;
+SET
+
+= CREATE TABLE IF NOT EXISTS t (b text);
+CREATE TABLE
+
+= RESET client_min_messages;
+RESET
+
+# What stands for a name is shown as one.
+> SELECT 't'::regclass, 'pg_class'::regclass, 'mz_catalog.mz_tables'::regclass, 'int'::regtype,
+         'text[]'::regtype, NULL::regclass, 4000000000::oid::regclass;
+t | pg_class | mz_catalog.mz_tables | integer | text[] | <null> | 4000000000
+
 = CREATE SOURCE IF NOT EXISTS s FROM LOAD GENERATOR COUNTER;
 CREATE SOURCE
 NOTICE: source "s" already exists, skipping

@@ -112,7 +112,7 @@ async def run_fetch(session: SqlSession, prepared: Prepared, arguments: tuple[st
     cursor = _find(session, statement.name)
     timeout_s = None if statement.timeout is None else statement.timeout.milliseconds / 1000
     rows = await _take(cursor, statement.count, timeout_s)
-    return Result(lambda n: f"FETCH {n}", cursor.columns, batches_of(rows))
+    return Result(lambda n: f"FETCH {n}", cursor.columns, batches_of(rows), names=cursor.result.names)
 
 
 async def _take(cursor: OpenCursor, count: int | None, timeout_s: float | None) -> pa.RecordBatch:

@@ -30,4 +30,5 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
     read = await queries.open_read(session, query, as_of)
     result = Result(lambda rows: f"SELECT {rows}", prepared.columns, queries.run_read(session, read))
     result.closed = read.close
+    queries.show_names(session, result)
     return result

@@ -89,6 +89,9 @@ class _Point:
         ids = [export.table_id for export in self._exports]
         return Taken({id_: before.get(id_, at) for id_ in ids}, frozenset(before))
 
+    def settle(self) -> None:
+        """Nothing can be lost."""
+
     def chunks(self, export: Export, point: Any, rows: int, done: Set[int]) -> tuple[SnapshotChunk, ...]:
         planned = read.plan_snapshot(self._options, export, OffsetFrontier.from_json(point), rows)
         return tuple(chunk for chunk in planned if chunk.index not in done)

@@ -20,7 +20,6 @@ Not here: leaving out of the stream what a snapshot shows (decode.py).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
@@ -31,9 +30,15 @@ import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import DefiniteError, TransientError, UserError
 from headwater.core.frontier import Frontier
-from headwater.core.limits import SNAPSHOT_LOCK_S_MAX, SNAPSHOT_YIELD_S_MAX
+from headwater.core.limits import (
+    SNAPSHOT_LOCK_S_MAX,
+    SNAPSHOT_SETTLE_CHECK_S,
+    SNAPSHOT_SETTLE_S_MAX,
+    SNAPSHOT_YIELD_S_MAX,
+)
 from headwater.core.types import SqlType
 from headwater.formats.arrow import arrow_type, state_schema
 from headwater.sources.contract import Export, Options, Secrets, SnapshotChunk, Taken
@@ -82,12 +87,14 @@ class PostgresPoint:
 
     def __init__(self, options: Options, secrets: Secrets, exports: tuple[Export, ...]) -> None:
         self._options = options
+        self._secrets = secrets
         try:
             self._holder = connect(options["connection"], secrets)
         except TransientError as error:
             raise named(error) from error
         self._exports = exports
         self._snapshot = ""
+        self._until = 0
         self._leaves: dict[int, dict[int, Leaf]] = {}  # by oid of the export's table, by oid
         try:
             self._ask("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -125,7 +132,7 @@ class PostgresPoint:
         self._snapshot = row[0]
         for root, oid, *facts in leaves:
             self._leaves.setdefault(root, {})[oid] = Leaf(*facts)
-        until = last_end(lsn_of(row[2]))
+        self._until = until = last_end(lsn_of(row[2]))
         points: dict[str, Any] = {}
         kept: set[str] = set()
         for export in self._exports:
@@ -138,6 +145,29 @@ class PostgresPoint:
                 listed = [[oid, leaf.file, leaf.pages, leaf.rows] for oid, leaf in now.items()]
                 points[id_] = {"snapshot": row[1], "until": until, "leaves": listed}
         return Taken(points, frozenset(kept))
+
+    def settle(self) -> None:
+        """The log is on disk as far as the snapshot shows anything of it.
+
+        With synchronous_commit = off a transaction shows before it is; and a log that nobody waits for
+        stays in memory, from where it is not sent either.  A commit makes the server write it soon.
+        """
+        deadline_s = SYSTEM_CLOCK.monotonic_s() + SNAPSHOT_SETTLE_S_MAX
+        beside = connect(self._options["connection"], self._secrets)
+        try:
+            with bounded(beside):
+                beside.execute("SELECT pg_current_xact_id()")
+            while SYSTEM_CLOCK.monotonic_s() < deadline_s:
+                with bounded(beside):
+                    row = beside.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
+                if row is not None and lsn_of(row[0]) >= self._until:
+                    return
+                SYSTEM_CLOCK.sleep(SNAPSHOT_SETTLE_CHECK_S)
+        except psycopg.Error as error:
+            raise trouble(error) from error
+        finally:
+            beside.close()
+        raise TransientError("postgres: the server does not write its log to disk", AGAIN)
 
     def chunks(self, export: Export, point: Any, rows: int, done: Set[int]) -> tuple[SnapshotChunk, ...]:
         leaves = self._leaves.get(export.details["oid"], {})
@@ -170,12 +200,6 @@ class PostgresPoint:
         return tuple(found)
 
     def close(self) -> None:
-        if self._snapshot and not self._holder.closed:
-            # The log may end in records that nobody waits for, and that are sent only once they are on
-            # disk: a commit makes the server write them within a moment.
-            with suppress(psycopg.Error, TransientError):
-                self._ask("COMMIT")
-                self._ask("SELECT pg_current_xact_id()")
         self._holder.close()
 
 

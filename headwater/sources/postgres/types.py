@@ -27,6 +27,7 @@ from headwater.core.types import (
     BOOL,
     BYTEA,
     DATE,
+    FACTS,
     FLOAT4,
     FLOAT8,
     INT2,
@@ -38,6 +39,7 @@ from headwater.core.types import (
     NUMERIC,
     NUMERIC_DIGITS_MAX,
     OID,
+    RANGES,
     TEXT,
     TIME,
     TIMESTAMP,
@@ -75,6 +77,7 @@ _PLAIN: Final[tuple[tuple[int, int, SqlType], ...]] = (
     (1700, 1231, NUMERIC),
     (2950, 2951, UUID),
     (3802, 3807, JSONB),
+    *((FACTS[kind].oid, FACTS[kind].array_oid, SqlType(kind)) for kind in RANGES),
 )
 _INT2VECTOR_OID: Final = 22
 

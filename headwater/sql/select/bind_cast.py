@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headwater.core.errors import UserError, not_supported
-from headwater.core.types import INT8, OID, TEXT, UNKNOWN, SqlType
+from headwater.core.types import INT4, INT8, OID, TEXT, UNKNOWN, SqlType
 from headwater.sql.select import literals
 from headwater.sql.select.bind_operator import equal, scalar
 from headwater.sql.select.clause import Clause
@@ -108,6 +108,8 @@ def _name_of(clause: Clause, value: Expression) -> Expression:
     """The name behind a regclass: asked of the catalog's own relation, digits when it has none."""
     table, column = _NAMED[value.type.kind]
     planning = clause.planning
+    if value.type.kind == "regtype":
+        return scalar(planning, "format_type", (Cast(value, OID), Constant(None, INT4)), 0)
     found = planning.names.find_relation(("pg_catalog", table))
     kinds = {c.name: c.type for c in found.relation.columns}
     if not {"oid", column} <= set(kinds):

@@ -16,9 +16,9 @@ from headwater.sql.select.words import word_set
 from headwater.sql.type_names import TYPE_SCHEMAS, named_type
 
 _UNKNOWN_TO_US: Final = word_set(
-    """bit varbit box cidr circle inet int4range int8range line lseg macaddr macaddr8 money numrange path
-    pg_lsn point polygon time_with_time_zone timetz tsquery tsrange tstzrange tsvector txid_snapshot xml
-    daterange int4multirange"""
+    """bit varbit box cidr circle inet line lseg macaddr macaddr8 money path
+    pg_lsn point polygon time_with_time_zone timetz tsquery tsvector txid_snapshot xml
+    int4multirange"""
 )
 
 

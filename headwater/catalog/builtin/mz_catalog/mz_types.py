@@ -17,6 +17,7 @@ _CATEGORIES: Final = {
     "D": "date-time",
     "N": "numeric",
     "P": "pseudo",
+    "R": "range",
     "S": "string",
     "T": "timespan",
     "U": "user-defined",

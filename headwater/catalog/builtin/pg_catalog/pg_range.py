@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headwater.catalog.builtin.shape import shape
-from headwater.catalog.builtin.table import BuiltinTable
+from headwater.catalog.builtin.table import BuiltinTable, Columns
+from headwater.core.types import RANGES, SqlType, oid_of
+
+
+def _fixed(builtins: Sequence[BuiltinTable]) -> Columns:
+    return {
+        "rngtypid": [oid_of(SqlType(kind)) for kind in RANGES],
+        "rngsubtype": [oid_of(bound) for bound in RANGES.values()],
+        "rngmultitypid": 0,
+        "rngcollation": 0,
+        "rngsubopc": 0,
+        "rngcanonical": 0,
+        "rngsubdiff": 0,
+    }
+
 
 RELATION = BuiltinTable(
     number=458,
@@ -22,4 +38,5 @@ RELATION = BuiltinTable(
         """
     ),
     postgres_oid=3541,
+    fixed=_fixed,
 )

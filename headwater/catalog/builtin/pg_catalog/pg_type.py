@@ -21,7 +21,7 @@ def _fixed(builtins: Sequence[BuiltinTable]) -> Columns:
         "typowner": SYSTEM_ROLE_OID,
         "typlen": [t.size for t in TYPES],
         "typbyval": [t.by_value for t in TYPES],
-        "typtype": ["p" if t.pseudo else "b" for t in TYPES],
+        "typtype": ["p" if t.pseudo else "r" if t.category == "R" else "b" for t in TYPES],
         "typcategory": [t.category for t in TYPES],
         "typispreferred": [t.name in _PREFERRED for t in TYPES],
         "typisdefined": True,

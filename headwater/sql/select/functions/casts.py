@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from headwater.core.errors import not_supported
-from headwater.core.types import FACTS, SqlType, array_of, format_type, numeric
+from headwater.core.types import FACTS, RANGES, SqlType, array_of, format_type, numeric
 from headwater.sql.select.functions.entry import Form
 from headwater.sql.select.functions.forms import (
     DUCKDB,
@@ -173,6 +173,8 @@ def _to_text(engine: str, text: str, source: SqlType, target: SqlType) -> str:
     string = "STRING" if engine == SPARK else "VARCHAR"
     match source.kind:
         case "text" | "varchar" | "name" | '"char"' | "uuid" | "json" | "jsonb" | "unknown" | "mz_aclitem":
+            return text
+        case kind if kind in RANGES:
             return text
         case "char":
             return f"rtrim({text})" if engine == SPARK else f"rtrim({text}, ' ')"

@@ -30,6 +30,7 @@ from headwater.core.types import (
     MZ_TIMESTAMP,
     NAME,
     OID,
+    RANGES,
     TEXT,
     TIME,
     TIMESTAMP,
@@ -70,6 +71,8 @@ def equality_key(engine: str, text: str, type_: SqlType) -> str:
             return f"rtrim({text})" if engine == SPARK else f"rtrim({text}, ' ')"
         case "json":
             raise _no_operator("=", type_)
+        case kind if kind in RANGES:
+            raise not_supported(f"comparing values of type {kind}")
     return text
 
 
@@ -84,6 +87,8 @@ def sort_key(engine: str, text: str, type_: SqlType) -> str:
             raise _no_operator("<", type_)
         case "map":
             raise not_supported(f"ordering by {format_type(type_)}")
+        case kind if kind in RANGES:
+            raise not_supported(f"comparing values of type {kind}")
     _check_nested(type_)
     if engine == SPARK and (type_.element is not None or type_.kind == "record"):
         return _nulls_last(text, type_)

@@ -10,7 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from headwater.core.types import FACTS, SqlType, array_of, type_from_json
+from headwater.core.types import FACTS, RANGES, SqlType, array_of, type_from_json
 from headwater.formats.text import from_text, to_text
 from headwater.formats.text_numbers import numeric_value
 from headwater.sql.select.kernels.kernel import Kernel
@@ -38,6 +38,7 @@ READ_AS: Final[dict[str, str]] = {
     "jsonb": "text",
     "oid": "int8",
     "mz_timestamp": "int8",
+    **dict.fromkeys(RANGES, "text"),
 }
 _TEXTS: Final = ("text", "varchar", "char", "name")
 
