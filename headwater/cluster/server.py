@@ -13,6 +13,7 @@ import shutil
 import signal
 import socket
 import threading
+from contextlib import suppress
 from typing import Any
 
 import structlog
@@ -83,6 +84,8 @@ class Connection:
 
     def close(self) -> None:
         self.open = False
+        with suppress(OSError):  # gone already
+            self._sock.shutdown(socket.SHUT_RDWR)  # or a thread that waits for it would keep it open
         self._sock.close()
 
 
@@ -130,10 +133,7 @@ class Cluster:
         for status in list(self.world.statuses.values()):
             connection.send(status)
         try:
-            while self._connection is connection:
-                command = connection.receive()
-                if command is None:
-                    break
+            while (command := connection.receive()) is not None and self._connection is connection:
                 self._obey(command)
         except TransientError as error:
             log.warning("a command failed; the environment will state everything again", error=str(error))

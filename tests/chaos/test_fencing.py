@@ -30,7 +30,7 @@ from headwater.persist.secrets import SecretStore
 from headwater.sources.load_generator import resolve_options
 from tests.support.server import HeadwaterServer, eventually, free_port
 
-REFUSED_S_MAX = 120.0
+REFUSED_S_MAX = 20.0
 
 
 def run_headwater(*arguments: str) -> subprocess.CompletedProcess[str]:
