@@ -106,9 +106,8 @@ class Backfill:
         known = {id_: collection for id_, collection in found.items() if collection is not None}
         try:
             chunks = {id_: len(ledger.chunks(id_)) for id_, at in known.items() if not at.hydrated}
-            taken = self._prepared.take(
-                frontier, {id_: known[id_].point for id_, count in chunks.items() if count}
-            )
+            begun = {id_: known[id_].point for id_, count in chunks.items() if count}
+            taken = self._prepared.take(frontier, begun, SNAPSHOT_CHUNK_ROWS)
             failpoint("ingestion.before_join")
             ledger.join(
                 [
@@ -268,7 +267,7 @@ class Backfill:
             return []
         try:
             before = ledger.chunks(table_id)
-            missing = prepared.chunks(export, self._points[table_id], SNAPSHOT_CHUNK_ROWS, before.keys())
+            missing = prepared.chunks(export, self._points[table_id], before.keys())
             done: list[FileEntry] = []
             kept = sum(file.rows for file in before.values())
             known = kept + sum(chunk.rows_estimate for chunk in missing)

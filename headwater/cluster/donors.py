@@ -65,14 +65,14 @@ class OwnPoint:
     def __init__(self, donors: Mapping[str, str]) -> None:
         self.donors = dict(donors)
 
-    def take(self, frontier: Frontier, before: Mapping[str, Any]) -> Taken:
+    def take(self, frontier: Frontier, before: Mapping[str, Any], rows: int) -> Taken:
         at = frontier.to_json()
         return Taken({id_: {DONOR: donor_id, "at": at} for id_, donor_id in self.donors.items()})
 
     def settle(self) -> None:
         """Nothing can be lost."""
 
-    def chunks(self, export: Export, point: Any, rows: int, done: Set[int]) -> tuple[SnapshotChunk, ...]:
+    def chunks(self, export: Export, point: Any, done: Set[int]) -> tuple[SnapshotChunk, ...]:
         return (SnapshotChunk("", {}, point, export, 0, 0, self.donors[export.table_id]),)
 
     def close(self) -> None:

@@ -142,11 +142,11 @@ class Verification:
         self._pinned_from = self._pinned_from or ts0
         prepared = self._type.prepare_snapshot(self._ingestion.options, self._world.secrets, (export,))
         try:
-            point = prepared.take(frontier, {}).points[table_id]
+            point = prepared.take(frontier, {}, SNAPSHOT_CHUNK_ROWS).points[table_id]
             prepared.settle()
             folder = str(self._folder.relative_to(self._world.data_dir))
             upstream: list[FileEntry] = []
-            for chunk in prepared.chunks(export, point, SNAPSHOT_CHUNK_ROWS, frozenset()):
+            for chunk in prepared.chunks(export, point, frozenset()):
                 self._check_wanted()
                 task = FetchTask(str(self._world.data_dir), folder, chunk)
                 upstream += self._world.jobs.run([task], VERIFY_POOL)

@@ -178,14 +178,18 @@ class Taken:
 class SnapshotPoint(Protocol):
     """A moment of the upstream at which several exports are read."""
 
-    def take(self, frontier: Frontier, before: Mapping[str, Any]) -> Taken:
-        """Fix the point now; quick.  `before`: by table id, points at which chunks have been read already."""
+    def take(self, frontier: Frontier, before: Mapping[str, Any], rows: int) -> Taken:
+        """Fix the point now; quick.  `before`: by table id, points at which chunks have been read already.
+
+        Chunks are of about so many rows.  That belongs to the point: another version of this program
+        may want other chunks, and goes on with those that were begun.
+        """
 
     def settle(self) -> None:
         """Wait until what the point shows cannot be lost upstream; before any chunk is read."""
 
-    def chunks(self, export: Export, point: Any, rows: int, done: Set[int]) -> tuple[SnapshotChunk, ...]:
-        """Chunks of about so many rows, without those that are done."""
+    def chunks(self, export: Export, point: Any, done: Set[int]) -> tuple[SnapshotChunk, ...]:
+        """All chunks but those that are done."""
 
     def close(self) -> None:
         """All chunks have been read."""

@@ -78,22 +78,23 @@ class _Reader:
 
 
 class _Point:
-    """The state after the first so many offsets: a point is the frontier itself, and never passes."""
+    """The state after the first so many offsets: a point never passes."""
 
     def __init__(self, options: Options, exports: tuple[Export, ...]) -> None:
         self._options = options
         self._exports = exports
 
-    def take(self, frontier: Frontier, before: Mapping[str, Any]) -> Taken:
-        at = frontier.to_json()
+    def take(self, frontier: Frontier, before: Mapping[str, Any], rows: int) -> Taken:
+        at = {"at": frontier.to_json(), "rows": rows}
         ids = [export.table_id for export in self._exports]
         return Taken({id_: before.get(id_, at) for id_ in ids}, frozenset(before))
 
     def settle(self) -> None:
         """Nothing can be lost."""
 
-    def chunks(self, export: Export, point: Any, rows: int, done: Set[int]) -> tuple[SnapshotChunk, ...]:
-        planned = read.plan_snapshot(self._options, export, OffsetFrontier.from_json(point), rows)
+    def chunks(self, export: Export, point: Any, done: Set[int]) -> tuple[SnapshotChunk, ...]:
+        at = OffsetFrontier.from_json(point["at"])
+        planned = read.plan_snapshot(self._options, export, at, point["rows"])
         return tuple(chunk for chunk in planned if chunk.index not in done)
 
     def close(self) -> None:

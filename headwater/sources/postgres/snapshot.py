@@ -118,7 +118,7 @@ class PostgresPoint:
         with bounded(self._holder):
             return self._holder.execute(text.encode(), values)
 
-    def take(self, frontier: Frontier, before: Mapping[str, Any]) -> Taken:
+    def take(self, frontier: Frontier, before: Mapping[str, Any], rows: int) -> Taken:
         roots = sorted({export.details["oid"] for export in self._exports})
         try:
             row = self._ask(
@@ -143,7 +143,7 @@ class PostgresPoint:
                 kept.add(id_)
             else:
                 listed = [[oid, leaf.file, leaf.pages, leaf.rows] for oid, leaf in now.items()]
-                points[id_] = {"snapshot": row[1], "until": until, "leaves": listed}
+                points[id_] = {"snapshot": row[1], "until": until, "leaves": listed, "rows": rows}
         return Taken(points, frozenset(kept))
 
     def settle(self) -> None:
@@ -169,12 +169,12 @@ class PostgresPoint:
             beside.close()
         raise TransientError("postgres: the server does not write its log to disk", AGAIN)
 
-    def chunks(self, export: Export, point: Any, rows: int, done: Set[int]) -> tuple[SnapshotChunk, ...]:
+    def chunks(self, export: Export, point: Any, done: Set[int]) -> tuple[SnapshotChunk, ...]:
         leaves = self._leaves.get(export.details["oid"], {})
         planned = [
             (leaves[oid], start, end, share)
             for oid, _, pages, tuples in point["leaves"]
-            for start, end, share in _ranges(pages, tuples, rows)
+            for start, end, share in _ranges(pages, tuples, point["rows"])
         ]
         found = [
             SnapshotChunk(

@@ -19,7 +19,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headwater.cluster.tasks import Failed, FoldTask, PackTask, ReadTask, SnapshotTask, gather, run_task
+from headwater.cluster.tasks import (
+    Failed,
+    FoldTask,
+    PackTask,
+    PruneTask,
+    ReadTask,
+    SnapshotTask,
+    gather,
+    run_task,
+)
 from headwater.core.change import DELETE, INSERT, FileEntry, ReadPlan
 from headwater.core.errors import DefiniteError, TransientError
 from headwater.core.frontier import OffsetFrontier
@@ -182,6 +191,19 @@ def test_a_chunk_of_a_snapshot_is_a_state_file(tmp_path: Path) -> None:
         for chunk, entry in zip(chunks, entries, strict=True):
             assert entry.path.startswith(f"tables/{export.table_id}/state/17-{chunk.index}-")
             assert pq.read_table(tmp_path / entry.path).schema == state_schema(export.relation)
+
+
+def test_rows_that_were_read_again_later_are_left_out_of_the_chunks_before(tmp_path: Path) -> None:
+    relation = Relation((Column("id", INT4, nullable=False), Column("v", TEXT)), ((0,),))
+    export = Export("u1", ("r",), relation, ("id", "v"), "keyed")
+    before = write_state(tmp_path, "before", relation, [(1, "old"), (2, "old"), (3, None)])
+    later = [
+        write_state(tmp_path, "second", relation, [(2, "new")]),
+        write_state(tmp_path, "third", relation, [(3, "new"), (9, "new")]),
+    ]
+    task = shipped(PruneTask(str(tmp_path), export, 17, 0, before, tuple(later), MEMORY_BYTES))
+    entry = task.run()
+    assert (entry.rows, pq.read_table(tmp_path / entry.path).to_pylist()) == (1, [{"id": 1, "v": "old"}])
 
 
 def test_a_definite_error_of_a_snapshot_comes_back_as_a_value(
