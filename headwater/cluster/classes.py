@@ -12,32 +12,34 @@ from tempfile import TemporaryDirectory
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from headwater.cluster.spark import build_session, class_archive
+from headwater.cluster.spark import archive_folder, archive_name, build_session
 from headwater.core.limits import CLASS_ARCHIVE_S_MAX
 from headwater.options import SPARK_MASTER, SparkOptions
+from headwater.persist.files import flush
 
 
 def make_archive() -> Path:
     """Start Spark, let it do a little of everything, and keep what it has loaded."""
-    path = class_archive()
-    path.unlink(missing_ok=True)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    made = path.with_suffix(".new")
-    with TemporaryDirectory(prefix="headwater-") as folder:
+    folder = archive_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("spark-*.jsa"):
+        old.unlink()
+    made = folder / "spark.new"
+    with TemporaryDirectory(prefix="headwater-") as scratch:
         option = (
             f"-XX:ArchiveClassesAtExit={made} -Xlog:cds=off -Xlog:cds+dynamic=off"
             " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
         )
         options = SparkOptions(SPARK_MASTER, (("spark.driver.extraJavaOptions", option),))
-        session = build_session(options, Path(folder) / "scratch")
-        _exercise(session, Path(folder))
+        session = build_session(options, Path(scratch) / "spark")
+        _exercise(session, Path(scratch))
         session.stop()
         # Java writes the archive when it ends, and it ends when nobody writes to it any more.
         process = SparkContext._gateway.proc
         process.stdin.close()
         process.wait(CLASS_ARCHIVE_S_MAX)
-    made.rename(path)
-    return path
+    flush(made)
+    return made.rename(folder / archive_name(made.stat().st_size))
 
 
 def _exercise(session: SparkSession, folder: Path) -> None:

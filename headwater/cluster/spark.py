@@ -37,9 +37,20 @@ _DEFAULTS = {
 }
 
 
-def class_archive() -> Path:
-    """Where the archive of Java's classes is, or would be (classes.py makes it)."""
-    return Path(sys.prefix) / "var" / f"spark-{pyspark.__version__}.jsa"
+def archive_folder() -> Path:
+    """Where the archive of Java's classes is kept, if one has been made (classes.py)."""
+    return Path(sys.prefix) / "var"
+
+
+def archive_name(size_bytes: int) -> str:
+    """An archive's name tells its size: Java dies of one that was cut short."""
+    return f"spark-{pyspark.__version__}-{size_bytes}.jsa"
+
+
+def find_archive(folder: Path) -> Path | None:
+    """The archive of this PySpark, unless it is absent or damaged."""
+    found = folder.glob(f"spark-{pyspark.__version__}-*.jsa")
+    return next((path for path in found if path.name == archive_name(path.stat().st_size)), None)
 
 
 def build_session(options: SparkOptions, scratch: Path) -> SparkSession:
@@ -63,8 +74,8 @@ def build_session(options: SparkOptions, scratch: Path) -> SparkSession:
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         **dict(options.conf),
     }
-    archive = class_archive()
-    if archive.exists():
+    archive = find_archive(archive_folder())
+    if archive is not None:
         given = settings.get(_JAVA_OPTIONS, "")
         settings[_JAVA_OPTIONS] = f"-XX:SharedArchiveFile={archive} {given}".rstrip()
     for key, value in settings.items():
