@@ -14,6 +14,7 @@ otherwise the tables join anew at another point.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -243,16 +244,13 @@ class Backfill:
             self._exports.pop(table_id, None)
             self._working = ""
 
-    def _failed(self) -> bool:
-        return all(self._world.ledger.errors(table_id) for table_id in list(self._exports))
-
     def _covered(self) -> int | None:
         """Wait until the source has covered the point; the binding where it has.  None: it never will."""
-        while not self._stopping.wait(0) and not self._failed():
-            joined = {id_: self._world.ledger.collection(id_) for id_ in list(self._exports)}
-            covering = [
-                self._ingestion.covering(at.point, at.joined_ts) for at in joined.values() if at is not None
-            ]
+        found = [self._world.ledger.collection(id_) for id_ in list(self._exports)]
+        # Tables that joined together wait for the same.
+        joined = {json.dumps([at.point, at.joined_ts]): at for at in found if at is not None}
+        while not self._stopping.is_set() and not self._ingestion.all_failed(list(self._exports)):
+            covering = [self._ingestion.covering(at.point, at.joined_ts) for at in joined.values()]
             since = [ts for ts in covering if ts is not None]
             if len(since) == len(covering):
                 return max(since, default=0)
@@ -285,23 +283,24 @@ class Backfill:
             ledger.poison(table_id, collection.joined_ts, error.position, error.message)
             self._ingestion.poisoned(table_id, error.message)
             return []
-        return self._pruned(export, collection.joined_ts, list(before.values()), done)
+        files = [file for file in done if file.rows]
+        earlier = [file for file in before.values() if file.rows]
+        if any(chunk.index < 0 for chunk in missing):
+            earlier = self._pruned(export, collection.joined_ts, earlier, files)
+        return earlier + files
 
     def _pruned(
-        self, export: Export, as_of: int, before: list[FileEntry], done: list[FileEntry]
+        self, export: Export, as_of: int, earlier: list[FileEntry], later: list[FileEntry]
     ) -> list[FileEntry]:
-        """The files that hold rows, those of an earlier point without the rows that a later one has too."""
-        before, done = ([file for file in files if file.rows] for files in (before, done))
-        if before and done and export.discipline == "keyed":
-            tasks = [
-                PruneTask(
-                    *(str(self._world.data_dir), export, as_of, index),
-                    *(file, tuple(done), FOLD_TASK_MEMORY_BYTES),
-                )
-                for index, file in enumerate(before)
-            ]
-            before = [file for file in self._world.jobs.run(tasks, BACKFILL_POOL) if file.rows]
-        return before + done
+        """Files of an earlier point, without the rows that a later one has too."""
+        if not later:
+            return earlier
+        data_dir = str(self._world.data_dir)
+        tasks = [
+            PruneTask(data_dir, export, as_of, index, file, tuple(later), FOLD_TASK_MEMORY_BYTES)
+            for index, file in enumerate(earlier)
+        ]
+        return [file for file in self._world.jobs.run(tasks, BACKFILL_POOL) if file.rows]
 
     def _finished(
         self, chunks: Sequence[SnapshotChunk], as_of: int

@@ -314,9 +314,11 @@ class Ingestion:
         """Backfills that are ready fix their point here, and their tables join."""
         if not self._writer.ts:
             return  # there is no binding to join at yet
-        with self._wake:
-            offered, self._offered = self._offered, []
-        for backfill in offered:
+        while True:
+            with self._wake:
+                if not self._offered:
+                    return
+                backfill = self._offered.pop(0)
             joined = backfill.take(self._writer.ts, self._frontier())
             for table_id, (export, point) in joined.items():
                 self._members[table_id] = export
@@ -474,6 +476,10 @@ class Ingestion:
 
     def member(self, table_id: str) -> Export | None:
         return self._members.get(table_id)
+
+    def all_failed(self, table_ids: list[str]) -> bool:
+        """Whether all of these tables have stopped for good."""
+        return self._poisoned.issuperset(table_ids)
 
     def stands_at(self) -> tuple[int, Frontier]:
         """The newest durable binding."""

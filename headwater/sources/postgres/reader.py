@@ -71,7 +71,7 @@ class PostgresReader:
         self._waits = waits
         self._secrets = secrets
         self._slot: str = options["slot"]
-        self._control = _reach(options, secrets)
+        self._control = reach(options, secrets)
         self._stream: psycopg.Connection[Any] | None = None
         self._wake_in, self._wake_out = os.pipe()
         self._stopping = False
@@ -80,7 +80,7 @@ class PostgresReader:
         self._spool = Spool(scratch)
         self._thread: threading.Thread | None = None
         try:
-            self._stream = _reach(options, secrets, replication=True)
+            self._stream = reach(options, secrets, replication=True)
             with bounded(self._stream):
                 history = self._history(self._stream)
             self._check_history(stands_at)
@@ -370,7 +370,7 @@ def drop_slot(options: Options, secrets: Secrets) -> None:
     """Leave nothing upstream."""
     slot = options["slot"]
     try:
-        control = _reach(options, secrets)
+        control = reach(options, secrets)
     except TransientError as error:
         if isinstance(error.__cause__, psycopg.OperationalError) and _no_database(error.__cause__):
             return  # a slot belongs to its database, and is gone with it
@@ -398,7 +398,8 @@ def drop_slot(options: Options, secrets: Secrets) -> None:
                 raise trouble(error) from error
 
 
-def _reach(options: Options, secrets: Secrets, replication: bool = False) -> psycopg.Connection[Any]:
+def reach(options: Options, secrets: Secrets, replication: bool = False) -> psycopg.Connection[Any]:
+    """A connection to a source's upstream; trouble on the way says whose it is."""
     try:
         return connect(options["connection"], secrets, replication=replication)
     except TransientError as error:

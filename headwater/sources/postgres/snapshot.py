@@ -42,11 +42,11 @@ from headwater.core.limits import (
 from headwater.core.types import SqlType
 from headwater.formats.arrow import arrow_type, state_schema
 from headwater.sources.contract import Export, Options, Secrets, SnapshotChunk, Taken
-from headwater.sources.postgres.connection import SETTINGS, bounded, connect, conninfo
+from headwater.sources.postgres.connection import SETTINGS, bounded, conninfo
 from headwater.sources.postgres.decode import first_error, typed
 from headwater.sources.postgres.frontier import PAGE_BYTES, LsnFrontier, last_end, lsn_of
-from headwater.sources.postgres.reader import SOURCE_TYPE
-from headwater.sources.postgres.trouble import AGAIN, named, trouble
+from headwater.sources.postgres.reader import SOURCE_TYPE, reach
+from headwater.sources.postgres.trouble import AGAIN, trouble
 from headwater.sources.postgres.visibility import Snapshot
 
 _AS_IT_IS: Final = frozenset(
@@ -88,10 +88,7 @@ class PostgresPoint:
     def __init__(self, options: Options, secrets: Secrets, exports: tuple[Export, ...]) -> None:
         self._options = options
         self._secrets = secrets
-        try:
-            self._holder = connect(options["connection"], secrets)
-        except TransientError as error:
-            raise named(error) from error
+        self._holder = reach(options, secrets)
         self._exports = exports
         self._snapshot = ""
         self._until = 0
@@ -153,7 +150,7 @@ class PostgresPoint:
         stays in memory, from where it is not sent either.  A commit makes the server write it soon.
         """
         deadline_s = SYSTEM_CLOCK.monotonic_s() + SNAPSHOT_SETTLE_S_MAX
-        beside = connect(self._options["connection"], self._secrets)
+        beside = reach(self._options, self._secrets)
         try:
             with bounded(beside):
                 beside.execute("SELECT pg_current_xact_id()")
