@@ -18,7 +18,7 @@ from headwater.coordinator.timestamps import Isolation
 from headwater.core.errors import UserError
 from headwater.core.relation import Relation
 from headwater.core.time import to_text
-from headwater.core.types import SqlType
+from headwater.core.types import REGISTERED, SqlType
 from headwater.formats.arrow import state_schema
 from headwater.sql.parts import AsOf
 from headwater.sql.select import plan_query
@@ -28,7 +28,6 @@ from headwater.sql.statements.select import Select
 if TYPE_CHECKING:
     from headwater.coordinator.session import SqlSession
 
-_REGISTERED = ("regclass", "regtype", "regproc", "regnamespace")
 _PLAN_AGE_MS_MAX = 20
 """A plan contains the moment it was made at (now()), so an older one is made again."""
 
@@ -101,7 +100,7 @@ def show_names(session: SqlSession, result: Result) -> None:
     kinds = {
         position: column.type.kind
         for position, column in enumerate(result.columns or ())
-        if column.type.kind in _REGISTERED
+        if column.type.kind in REGISTERED
     }
     if kinds and result.batches is not None:
         result.batches = _with_names(session, kinds, result.batches, result.names)

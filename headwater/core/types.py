@@ -166,6 +166,9 @@ OID: Final = SqlType("oid")
 MZ_TIMESTAMP: Final = SqlType("mz_timestamp")
 UNKNOWN: Final = SqlType("unknown")
 
+REGISTERED: Final = ("regclass", "regtype", "regproc", "regnamespace")
+"""Kinds whose values are numbers of things in the catalog, shown as their names."""
+
 RANGES: Final[dict[str, SqlType]] = {
     "int4range": INT4,
     "int8range": INT8,

@@ -17,13 +17,13 @@ from typing import Final
 
 import pyarrow as pa
 
-from headwater.core.types import SqlType, stored
+from headwater.core.types import REGISTERED, SqlType, stored
 from headwater.formats.text import from_text
 from headwater.sql.select.functions.forms import duckdb_type
 
 _UNSIGNED: Final = ("uint2", "uint4", "uint8")
 _INTEGERS: Final = ("int2", "int8", "uint2", "uint4", "uint8")
-_COUNTS: Final = ("time", "mz_timestamp", "oid", "regclass", "regtype", "regproc", "regnamespace")
+_COUNTS: Final = ("time", "mz_timestamp", "oid", *REGISTERED)
 _STORED_NAMES: Final = {"int32": "INTEGER", "int64": "BIGINT", "decimal(20,0)": "DECIMAL(20,0)"}
 
 

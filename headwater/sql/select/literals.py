@@ -18,7 +18,17 @@ import pyarrow as pa
 from headwater.core.errors import UserError
 from headwater.core.interval import DAY_US, HOUR_US, MINUTE_US
 from headwater.core.names import Names, SessionFacts
-from headwater.core.types import INT4, INT8, INTERVAL, NUMERIC_DIGITS_MAX, TEXT, SqlType, format_type, numeric
+from headwater.core.types import (
+    INT4,
+    INT8,
+    INTERVAL,
+    NUMERIC_DIGITS_MAX,
+    REGISTERED,
+    TEXT,
+    SqlType,
+    format_type,
+    numeric,
+)
 from headwater.formats.text import from_text, to_text
 from headwater.formats.text_numbers import numeric_value
 from headwater.sql.select.plan import Cast, Constant, Expression
@@ -73,7 +83,7 @@ def literal(
 ) -> Expression:
     """A string literal as a constant of a type."""
     try:
-        if type_.kind in ("regclass", "regtype", "regproc", "regnamespace"):
+        if type_.kind in REGISTERED:
             return Constant(_registered(text, type_, names), type_)
         if type_.kind in ("date", "timestamp", "timestamptz"):
             moment = _moment(text, type_, facts)

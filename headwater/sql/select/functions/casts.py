@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from headwater.core.errors import not_supported
-from headwater.core.types import FACTS, RANGES, SqlType, array_of, format_type, numeric
+from headwater.core.types import FACTS, RANGES, REGISTERED, SqlType, array_of, format_type, numeric
 from headwater.sql.select.functions.entry import Form
 from headwater.sql.select.functions.forms import (
     DUCKDB,
@@ -55,8 +55,7 @@ _UNSIGNED: Final = ("uint2", "uint4", "uint8")
 _FLOATS: Final = ("float4", "float8")
 _INTEGERS: Final = (*_SIGNED, *_UNSIGNED)
 _TEXTS: Final = ("text", "varchar", "char", "name")
-_REGISTERED: Final = ("regclass", "regtype", "regproc", "regnamespace")
-_OIDS: Final = ("oid", *_REGISTERED)
+_OIDS: Final = ("oid", *REGISTERED)
 _BOUNDS: Final = {
     "int2": (-(2**15), 2**15 - 1),
     "int4": (-(2**31), 2**31 - 1),
@@ -218,7 +217,7 @@ def _text_cast(assignment: bool) -> Make:
 
 
 def _from_text(engine: str, text: str, source: SqlType, target: SqlType) -> str:
-    if target.kind in _REGISTERED:
+    if target.kind in REGISTERED:
         return call(engine, "hw_text_to_oid", text)
     read = call(engine, f"hw_text_to_{target.kind}", text)
     if target.kind == "numeric":
@@ -368,7 +367,7 @@ def _add_times(add: Add) -> None:
 def _add_texts(add: Add) -> None:
     printable = tuple(kind for kind in FACTS if kind not in ("void", *_TEXTS))
     add(printable, _TEXTS, "assignment", _text_cast(assignment=False))
-    add(_TEXTS, (*(kind for kind in READ_AS), *_REGISTERED), "explicit", _from_text)
+    add(_TEXTS, (*(kind for kind in READ_AS), *REGISTERED), "explicit", _from_text)
     cut = _text_cast(assignment=False)
     add(_TEXTS, ("text", "varchar"), "implicit", cut)
     add(("text", "varchar", "char"), ("char",), "implicit", cut)
