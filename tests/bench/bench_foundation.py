@@ -57,7 +57,7 @@ def _tick_seconds(server: HeadwaterServer, seconds: float) -> list[float]:
         sums = dict(re.findall(r'headwater_tick_seconds_sum\{source="(u\d+)"\} ([\d.e+-]+)', text))
         for source, count in counts.items():
             found[source, int(float(count))] = float(sums[source])
-        time.sleep(0.2)
+        time.sleep(0.2)  # how often is looked; ticks come every second
     ticks = []
     for (source, count), total in found.items():
         before = found.get((source, count - 1))
@@ -97,7 +97,7 @@ def test_bulk(bench: HeadwaterServer, figures: Figures) -> None:
     )
     eventually(lambda: bench.query("SELECT count(*) FROM kv")[0][0] == 1_000_000, within_s=120)
     begin, start_rows = time.monotonic(), _committed(bench, "kv")
-    time.sleep(30)
+    time.sleep(30)  # what is measured is what comes in this time
     rate = (_committed(bench, "kv") - start_rows) / (time.monotonic() - begin)
     figures.add("KEY VALUE rows/s end to end", f"{rate:,.0f}", "150,000", rate >= 150_000)
 
@@ -234,9 +234,9 @@ def test_idle(bench: HeadwaterServer, figures: Figures) -> None:
         lambda: all(bench.query(f"SELECT count(*) FROM idle_counter{n}")[0][0] for n in range(10)),
         within_s=120,
     )
-    time.sleep(10)
+    time.sleep(10)  # nothing shows that the work of creating them has died down
     root = _pids(bench)[0]
     begin, used = time.monotonic(), cpu_seconds(root)
-    time.sleep(30)
+    time.sleep(30)  # what is measured is what is used in this time
     share = (cpu_seconds(root) - used) / (time.monotonic() - begin) * 100
     figures.add("idle server, 10 idle sources: CPU of one core", f"{share:.1f} %", "10 %", share <= 10)

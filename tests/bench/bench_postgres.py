@@ -230,7 +230,7 @@ def test_freshness(
         process = bench.process
         while time.monotonic() < deadline and process is not None:
             memory_gib = max(memory_gib, memory_bytes(process.pid) / 2**30)
-            time.sleep(1)
+            time.sleep(1)  # how often is looked
 
     during = watched(upstream, bench, "quick_events", 200, tmp_path, add_table)
     eventually(lambda: count_of(bench, "big_again") == SNAPSHOT_ROWS, within_s=WITHIN_S)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import psycopg
@@ -12,7 +10,7 @@ import pytest
 from psycopg import sql
 
 from headwater.core.clock import unique_name
-from tests.support.postgres import PostgresServer, available
+from tests.support.postgres import PostgresServer, running
 from tests.support.server import eventually
 
 
@@ -57,10 +55,8 @@ class Database:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """The upstream server, in a folder that no other run of pytest closes to the user it runs as."""
-    if not available():
-        pytest.skip("PostgreSQL 15 is not installed")
-    with TemporaryDirectory(prefix="upstream-") as directory, PostgresServer(Path(directory)) as server:
+    """The upstream server."""
+    with running() as server:
         yield server
 
 

@@ -6,14 +6,12 @@ Method: `tests/postgres/randomized.py`.  An hour of them with new seeds is behin
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
 from tests.postgres.faulty import faulty
 from tests.postgres.randomized import PUBLISHED, SCHEMA, Episode
-from tests.support.postgres import PostgresServer, available
+from tests.support.postgres import PostgresServer, running
 from tests.support.server import QUICK_SPARK, HeadwaterServer
 
 EPISODE_S = 40.0
@@ -22,9 +20,7 @@ EPISODE_S = 40.0
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[PostgresServer]:
     """An upstream that may be killed."""
-    if not available():
-        pytest.skip("PostgreSQL 15 is not installed")
-    with TemporaryDirectory(prefix="upstream-") as directory, PostgresServer(Path(directory)) as made:
+    with running() as made:
         yield made
 
 

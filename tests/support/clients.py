@@ -74,7 +74,7 @@ class Client(ABC):
                 if error.sqlstate is not None and not error.sqlstate.startswith(("57", "08")):
                     self._error = error
                     return
-                time.sleep(_RECONNECT_S)
+                time.sleep(_RECONNECT_S)  # a client's own pace; whoever waits for it has a bound
             except BaseException as error:
                 self._error = error
                 return

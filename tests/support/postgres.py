@@ -22,10 +22,13 @@ import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
+
+import pytest
 
 from tests.support.server import alive, descendants, eventually
 
@@ -55,6 +58,18 @@ log_min_messages = warning
 def available() -> bool:
     """Whether this machine has PostgreSQL 15."""
     return (BINARIES / "postgres").exists()
+
+
+@contextmanager
+def running(access: str | None = None) -> Iterator[PostgresServer]:
+    """A server for a fixture, in a folder that no other run of pytest closes to the user it runs as."""
+    if not available():
+        pytest.skip("PostgreSQL 15 is not installed")
+    with (
+        TemporaryDirectory(prefix="upstream-") as directory,
+        PostgresServer(Path(directory), access=access) as server,
+    ):
+        yield server
 
 
 def free_port() -> int:
