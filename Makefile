@@ -48,7 +48,7 @@ unit: setup ## tests of pure functions and small machines: seconds
 	$(BIN)/pytest tests/unit
 
 test: check setup postgresql ## everything: check, then unit, text, wire and chaos tests
-	$(BIN)/pytest tests --ignore tests/test_tidy.py
+	@scripts/test.sh
 
 bench: setup postgresql ## what load generators reach; numbers on the terminal and in docs/benchmarks.md
 	$(BIN)/pytest -s -o timeout=0 tests/bench/bench_foundation.py

@@ -305,7 +305,13 @@ def test_every_statement_has_a_page_for_users() -> None:
 
 def test_every_test_is_reached_by_make() -> None:
     makefile = texts()["Makefile"]
-    assert re.search(r"^test:.*\n\t\S*pytest tests ", makefile, re.MULTILINE)
+    assert re.search(r"^test:.*\n\t@scripts/test.sh$", makefile, re.MULTILINE)
+    script = texts()["scripts/test.sh"]
+    # What the one leaves out the other runs, and `make check` the rest.
+    assert re.findall(r"pytest (\S+)((?: --ignore \S+)*)", script) == [
+        ("tests/unit", ""),
+        ("tests", " --ignore tests/unit --ignore tests/test_tidy.py"),
+    ]
     homes = (
         ("tests/", "test_*.py"),
         ("tests/bench/", "bench_*.py"),
