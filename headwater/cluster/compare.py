@@ -29,6 +29,7 @@ from headwater.sources import SOURCE_TYPES
 from headwater.sources.contract import SnapshotChunk
 
 MISSING, UNEXPECTED = "missing", "unexpected"
+_COUNT, _HASH = "_diff", "_position"  # names that no column of a table can have
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class CompareTask:
         keys = ", ".join(map(quote, self._key()))
         data_dir = Path(self.data_dir)
         theirs = [file for file in self.upstream if file.rows]
-        rows = f"SELECT {columns}, -1 AS d FROM {relation_sql(self.plan, data_dir)}"
+        rows = f"SELECT {columns}, -1 AS {_COUNT} FROM {relation_sql(self.plan, data_dir)}"
         if theirs:
             rows += f" UNION ALL SELECT {columns}, 1 FROM {scan_files(data_dir, theirs)}"
         touched = [f"SELECT hash({keys}) FROM {scan_files(data_dir, files)}" for files in self.before]
@@ -86,13 +87,13 @@ class CompareTask:
             conditions.append(f"hash({keys}) NOT IN ({now})")
             doubtful = f"SELECT count(*) FROM ({' INTERSECT '.join([*touched, now])})"
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        judged = f"SELECT *, hash({columns}) AS h FROM ({rows}){where}"
+        judged = f"SELECT *, hash({columns}) AS {_HASH} FROM ({rows}){where}"
         sql = (
             f"WITH judged AS ({judged}),"
-            " differing AS (SELECT h FROM judged GROUP BY h HAVING sum(d) <> 0)"
-            f" SELECT CASE WHEN sum(d) > 0 THEN '{MISSING}' ELSE '{UNEXPECTED}' END,"
+            f" differing AS (SELECT {_HASH} FROM judged GROUP BY {_HASH} HAVING sum({_COUNT}) <> 0)"
+            f" SELECT CASE WHEN sum({_COUNT}) > 0 THEN '{MISSING}' ELSE '{UNEXPECTED}' END,"
             f" {_shown(self._key())}, {_shown(relation.column_names())}"
-            f" FROM judged SEMI JOIN differing USING (h) GROUP BY {columns} HAVING sum(d) <> 0"
+            f" FROM judged SEMI JOIN differing USING ({_HASH}) GROUP BY {columns} HAVING sum({_COUNT}) <> 0"
             f" ORDER BY 2, 1 LIMIT {self.rows_max}"
         )
         with duckdb.connect() as connection:
