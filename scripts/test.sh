@@ -8,10 +8,11 @@ readonly bin=.venv/bin
 log=$(mktemp)
 trap 'kill "$unit" 2>/dev/null; rm -f "$log"' EXIT
 
-nice $bin/pytest tests/unit >"$log" 2>&1 &
+# What a shell starts in the background ignores Ctrl-C, and so would the programs under test.
+nice env --default-signal=INT $bin/pytest tests/unit >"$log" 2>&1 &
 unit=$!
 status=0
-$bin/pytest tests --ignore tests/unit --ignore tests/test_tidy.py || status=$?
+env --default-signal=INT $bin/pytest tests --ignore tests/unit --ignore tests/test_tidy.py || status=$?
 wait "$unit" || status=$?
 echo "tests/unit:"
 cat "$log"
