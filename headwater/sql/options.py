@@ -104,8 +104,8 @@ def _render_value(option: str, value: object) -> str:
         case str():
             return quote_string(value)
         case tuple():
-            names = (str(item) if isinstance(item, Name) else quote_identifier(item) for item in value)
-            return f"({', '.join(names)})"
+            items = (quote_identifier(item) if isinstance(item, str) else str(item) for item in value)
+            return f"({', '.join(items)})"
         case _:
             return str(value)
 
@@ -191,6 +191,11 @@ def column_names(cursor: Cursor) -> tuple[str, ...]:
 def qualified_names(cursor: Cursor) -> tuple[Name, ...]:
     """`(t.a, s.t.b)`: columns, each of a table that is named too; possibly empty."""
     return _sequence(cursor, lambda: cursor.name(parts_max=NAME_PARTS_MAX + 1))
+
+
+def integers(cursor: Cursor) -> tuple[int, ...]:
+    """`(1, -2)` or `[1, -2]`, possibly empty."""
+    return _sequence(cursor, lambda: cursor.integer(negative=True))
 
 
 def _sequence(cursor: Cursor, item: Callable[[], T]) -> tuple[T, ...]:

@@ -6,6 +6,7 @@ one statement alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headwater.sql.cursor import Cursor, SqlText, quote_identifier, quote_string
@@ -53,6 +54,14 @@ def parse_if_exists(cursor: Cursor) -> bool:
     return cursor.accept("IF", "EXISTS")
 
 
+def parse_cascade(cursor: Cursor, default: bool = False) -> bool:
+    """`[CASCADE | RESTRICT]`."""
+    word = cursor.accept_any("CASCADE", "RESTRICT")
+    if word is not None and cursor.peek().keyword in ("CASCADE", "RESTRICT"):
+        raise cursor.refusal("Cannot specify both RESTRICT and CASCADE in DROP", "42601")
+    return default if word is None else word == "CASCADE"
+
+
 def parse_column_list(cursor: Cursor) -> tuple[str, ...]:
     """`[(a, b)]`."""
     return cursor.parenthesized(cursor.identifier) if cursor.at_symbol("(") else ()
@@ -61,6 +70,12 @@ def parse_column_list(cursor: Cursor) -> tuple[str, ...]:
 def render_column_list(columns: tuple[str, ...]) -> str:
     """` (a, b)`, or nothing."""
     return f" ({', '.join(quote_identifier(column) for column in columns)})" if columns else ""
+
+
+def render_key(columns: Iterable[str], primary: bool = True) -> str:
+    """`PRIMARY KEY (a, b)` or `UNIQUE (a, b)`."""
+    names = ", ".join(quote_identifier(column) for column in columns)
+    return f"{'PRIMARY KEY' if primary else 'UNIQUE'} ({names})"
 
 
 def parse_alias(cursor: Cursor, *clauses: str) -> str | None:

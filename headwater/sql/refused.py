@@ -24,7 +24,6 @@ REFUSED: Final[dict[str, str]] = {
     "CREATE DEFAULT INDEX": "CREATE INDEX not yet supported",
     "CREATE UNIQUE INDEX": "CREATE INDEX not yet supported",
     "CREATE CLUSTER REPLICA": "CREATE CLUSTER REPLICA not yet supported",
-    "CREATE SUBSOURCE": "CREATE SUBSOURCE statements are not supported",
     "CREATE [TEMP|TEMPORARY] TABLE ... FROM WEBHOOK": "CREATE TABLE ... FROM WEBHOOK not yet supported",
     "DROP CLUSTER REPLICA": "DROP CLUSTER REPLICA not yet supported",
     "DROP NETWORK POLICY": "DROP NETWORK POLICY not yet supported",
@@ -33,13 +32,8 @@ REFUSED: Final[dict[str, str]] = {
     **{f"ALTER {item}": f"ALTER {item} not yet supported" for item in _ITEMS},
     "ALTER DEFAULT PRIVILEGES": "ALTER DEFAULT PRIVILEGES not yet supported",
     "ALTER SOURCE [IF EXISTS] <name> SET CLUSTER": "ALTER SOURCE SET CLUSTER not yet supported",
-    "ALTER SOURCE [IF EXISTS] <name> ADD": "ALTER SOURCE .. ADD SUBSOURCES .. not yet supported",
-    "ALTER SOURCE [IF EXISTS] <name> DROP": (
-        "ALTER SOURCE...DROP SUBSOURCE no longer supported; use DROP SOURCE"
-    ),
     "ALTER SOURCE <name> SWAP": "ALTER SOURCE .. SWAP WITH ... not yet supported",
     "ALTER DATABASE <name> SWAP": "ALTER DATABASE .. SWAP WITH ... not yet supported",
-    "ALTER TABLE [IF EXISTS] <name> ADD": "ALTER TABLE ... ADD COLUMN not yet supported",
     "ALTER TABLE [IF EXISTS] <name> DROP": "ALTER TABLE ... DROP not yet supported",
     "ALTER TABLE [IF EXISTS] <name> ALTER": "ALTER TABLE ... ALTER COLUMN not yet supported",
     **{

@@ -29,7 +29,7 @@ from headwater.sql.select.bind_recursion import bind_table
 from headwater.sql.select.clause import Clause, Collected
 from headwater.sql.select.coerce import assign, require_assignable, resolved_unknown
 from headwater.sql.select.explain import explain
-from headwater.sql.select.names import qualify, quote_name, relations_of, rename
+from headwater.sql.select.names import narrow, qualify, quote_name, relations_of, rename
 from headwater.sql.select.parse_query import parse_query, parse_scalar
 from headwater.sql.select.passes.count_rows import count_rows
 from headwater.sql.select.passes.prune_columns import prune_columns
@@ -55,6 +55,7 @@ __all__ = [
     "cast_output",
     "count_rows",
     "explain",
+    "narrow",
     "plan_expression",
     "plan_query",
     "qualify",

@@ -134,7 +134,7 @@ def _table(planning: Planning, item: TableName, outer: Scope) -> BoundFrom:
     if len(item.parts) == 1 and item.parts[0] in outer.tables:
         return _common_table(planning, outer.tables[item.parts[0]], item)
     try:
-        found = planning.names.find_relation(item.parts)
+        found = _readable(planning.names.find_relation(item.parts))
     except UserError as error:
         error.position = error.position or item.at + 1
         raise
@@ -155,6 +155,16 @@ def _table(planning: Planning, item: TableName, outer: Scope) -> BoundFrom:
     oid = planning.names.regclass(".".join('"' + part.replace('"', '""') + '"' for part in full))
     bound_item = RangeItem(found.name, full, columns, key=key, oid=oid)
     return BoundFrom(node, (_renamed(bound_item, item.alias),))
+
+
+def _readable(found: NamedRelation) -> NamedRelation:
+    if found.kind == "source" and not found.relation.columns:
+        raise UserError(
+            f'source "{found.name}" has no rows of its own',
+            "42809",
+            hint=f"Its subsources have: SHOW SUBSOURCES ON {found.name} lists them, and its progress.",
+        )
+    return found
 
 
 def _shown(planning: Planning, item: ShownTable) -> BoundFrom:

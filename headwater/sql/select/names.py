@@ -55,6 +55,21 @@ def rename(text: str, mapping: Callable[[tuple[str, ...]], tuple[str, ...] | Non
     return "".join((*pieces, text[done:]))
 
 
+@deep
+def narrow(text: str, parts: tuple[str, ...], columns: tuple[str, ...]) -> str:
+    """The text with only these columns of a relation in sight."""
+    pieces: list[str] = []
+    done = 0
+    listed = ", ".join(quote_name(column) for column in columns)
+    for table in sorted(tables_of(parse_query(text)), key=lambda table: table.at):
+        if table.parts == parts:
+            pieces.append(f"{text[done : table.at]}(SELECT {listed} FROM {text[table.at : table.end]})")
+            if table.alias is None:
+                pieces.append(f" AS {quote_name(parts[-1])}")
+            done = table.end
+    return "".join((*pieces, text[done:]))
+
+
 def qualify(text: str, names: Names) -> str:
     """The text with every relation's name in full."""
 

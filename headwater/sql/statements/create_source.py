@@ -4,17 +4,28 @@
     FROM upstream
     [WITH (TIMESTAMP INTERVAL = i, RETAIN HISTORY = FOR i)]
 
-Tables are created from it afterwards.  The older form, in which the same statement
-also says what becomes of the data (FORMAT, ENVELOPE, FOR ALL TABLES, ...), is refused.
+Tables are created from it afterwards.  In the older form the same statement also says
+what becomes of the data:
+
+    CREATE SOURCE [IF NOT EXISTS] name
+    [(column, ... [, PRIMARY KEY (column, ...) NOT ENFORCED])]
+    [IN CLUSTER cluster]
+    FROM upstream
+    [FORMAT ..] [INCLUDE ..] [ENVELOPE ..]
+    [FOR ALL TABLES | FOR SCHEMAS (schema, ...) | FOR TABLES (reference [AS name], ...)]
+    [EXPOSE PROGRESS AS name]
+    [WITH (..)]
+
+Not here: which of the two may be used (coordinator/source_form.py).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from headwater.core.errors import UserError, not_supported
 from headwater.sql.cursor import Cursor, Name, quote_identifier
+from headwater.sql.encoding import Encoding, parse_encoding
 from headwater.sql.options import (
     Duration,
     OptionReader,
@@ -24,7 +35,8 @@ from headwater.sql.options import (
     render_options,
     retain_history,
 )
-from headwater.sql.parts import parse_if_not_exists
+from headwater.sql.outputs import Outputs, parse_outputs
+from headwater.sql.parts import parse_if_not_exists, render_key
 from headwater.sql.statement import Statement
 from headwater.sql.upstreams import Upstream, parse_upstream
 
@@ -34,22 +46,11 @@ _OPTIONS: Final[dict[str, OptionReader]] = {
     "TIMESTAMP INTERVAL": duration,
     "RETAIN HISTORY": retain_history,
 }
-_TABLES_INSTEAD: Final = "not supported; use CREATE TABLE .. FROM SOURCE instead"
-_LEGACY: Final = {
-    ("FOR", "ALL", "TABLES"): f"FOR ALL TABLES {_TABLES_INSTEAD}",
-    ("FOR", "TABLES"): f"FOR TABLES (..) {_TABLES_INSTEAD}",
-    ("FOR", "SCHEMAS"): f"FOR SCHEMAS (..) {_TABLES_INSTEAD}",
-    ("FORMAT",): f"CREATE SOURCE (ENVELOPE|FORMAT|INCLUDE) {_TABLES_INSTEAD}",
-    ("KEY", "FORMAT"): f"CREATE SOURCE (ENVELOPE|FORMAT|INCLUDE) {_TABLES_INSTEAD}",
-    ("INCLUDE",): f"CREATE SOURCE (ENVELOPE|FORMAT|INCLUDE) {_TABLES_INSTEAD}",
-    ("ENVELOPE",): f"CREATE SOURCE (ENVELOPE|FORMAT|INCLUDE) {_TABLES_INSTEAD}",
-    ("EXPOSE", "PROGRESS"): "EXPOSE PROGRESS AS not yet supported",
-}
 
 
 @dataclass(frozen=True, slots=True)
 class CreateSource(Statement):
-    """A new source."""
+    """A new source; everything after `if_not_exists` belongs to the older form."""
 
     name: Name
     upstream: Upstream
@@ -57,12 +58,26 @@ class CreateSource(Statement):
     timestamp_interval: Duration | None = None
     retain_history: Duration | None = None
     if_not_exists: bool = False
+    columns: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
+    encoding: Encoding = field(default_factory=Encoding)
+    outputs: Outputs | None = None
+    progress: Name | None = None
 
     def render(self) -> str:
         condition = "IF NOT EXISTS " if self.if_not_exists else ""
+        columns = [quote_identifier(column) for column in self.columns]
+        if self.key:
+            columns.append(f"{render_key(self.key)} NOT ENFORCED")
+        shape = f" ({', '.join(columns)})" if columns else ""
         cluster = "" if self.cluster is None else f"\nIN CLUSTER {quote_identifier(self.cluster)}"
+        outputs = "" if self.outputs is None else f"\n{self.outputs}"
+        progress = "" if self.progress is None else f"\nEXPOSE PROGRESS AS {self.progress}"
         options = clause("WITH", render_options(self, _OPTIONS))
-        return f"CREATE SOURCE {condition}{self.name}{cluster}\nFROM {self.upstream.render()}{options};"
+        return (
+            f"CREATE SOURCE {condition}{self.name}{shape}{cluster}\nFROM {self.upstream.render()}"
+            f"{self.encoding.render()}{outputs}{progress}{options};"
+        )
 
 
 def parse(cursor: Cursor) -> CreateSource:
@@ -70,13 +85,40 @@ def parse(cursor: Cursor) -> CreateSource:
     cursor.expect("CREATE", "SOURCE")
     if_not_exists = parse_if_not_exists(cursor)
     name = cursor.name()
-    if cursor.at_symbol("("):
-        raise not_supported("columns in CREATE SOURCE", position=cursor.error_position())
+    columns, key = _columns(cursor) if cursor.at_symbol("(") else ((), ())
     cluster = cursor.identifier() if cursor.accept("IN", "CLUSTER") else None
     cursor.expect("FROM")
     upstream = parse_upstream(cursor)
-    for words, message in _LEGACY.items():
-        if cursor.at(*words):
-            raise UserError(message, "0A000", position=cursor.error_position())
+    encoding = parse_encoding(cursor)
+    outputs = parse_outputs(cursor)
+    progress = cursor.name() if cursor.accept("EXPOSE", "PROGRESS", "AS") else None
     options = parse_with_options(cursor, _OPTIONS)
-    return CreateSource(name, upstream, cluster, if_not_exists=if_not_exists, **options)
+    return CreateSource(
+        name,
+        upstream,
+        cluster,
+        if_not_exists=if_not_exists,
+        columns=columns,
+        key=key,
+        encoding=encoding,
+        outputs=outputs,
+        progress=progress,
+        **options,
+    )
+
+
+def _columns(cursor: Cursor) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names, and the columns of the key if one is said."""
+    columns: list[str] = []
+    key: tuple[str, ...] = ()
+    cursor.expect_symbol("(")
+    while True:
+        if cursor.accept("PRIMARY", "KEY"):
+            key = cursor.parenthesized(cursor.identifier)
+            cursor.expect("NOT", "ENFORCED")
+            break
+        columns.append(cursor.identifier())
+        if not cursor.accept_symbol(","):
+            break
+    cursor.expect_symbol(")")
+    return tuple(columns), key

@@ -2,6 +2,7 @@
 
     CREATE TABLE [IF NOT EXISTS] name [(column, ...)]
     FROM SOURCE source [(REFERENCE [=] reference)]
+    [FORMAT ..] [INCLUDE ..] [ENVELOPE ..]
     [WITH (TEXT COLUMNS = (..), EXCLUDE COLUMNS = (..), PARTITION BY = (..), RETAIN HISTORY = FOR i)]
 
 A list of columns only gives them other names.  IGNORE COLUMNS is another word for
@@ -10,11 +11,12 @@ EXCLUDE COLUMNS, and an empty list of columns is the same as none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from headwater.core.errors import UserError, not_supported
+from headwater.core.errors import UserError
 from headwater.sql.cursor import Cursor, Name
+from headwater.sql.encoding import Encoding, parse_encoding
 from headwater.sql.options import (
     Duration,
     OptionReader,
@@ -60,13 +62,17 @@ class CreateTableFromSource(Statement):
     partition_by: tuple[str, ...] = ()
     retain_history: Duration | None = None
     if_not_exists: bool = False
+    encoding: Encoding = field(default_factory=Encoding)
 
     def render(self) -> str:
         condition = "IF NOT EXISTS " if self.if_not_exists else ""
         columns = render_column_list(self.columns)
         reference = "" if self.reference is None else f" (REFERENCE = {self.reference})"
         options = clause("WITH", render_options(self, _RENDERED))
-        return f"CREATE TABLE {condition}{self.name}{columns}\nFROM SOURCE {self.source}{reference}{options};"
+        return (
+            f"CREATE TABLE {condition}{self.name}{columns}\nFROM SOURCE {self.source}{reference}"
+            f"{self.encoding.render()}{options};"
+        )
 
 
 def parse(cursor: Cursor) -> CreateTableFromSource:
@@ -83,10 +89,7 @@ def parse(cursor: Cursor) -> CreateTableFromSource:
     reference: Name | None = None
     if cursor.at_symbol("("):
         reference = parse_options(cursor, {"REFERENCE": Cursor.name, "DETAILS": _refuse_details})["reference"]
-    for words in (("FORMAT",), ("KEY", "FORMAT"), ("INCLUDE",), ("ENVELOPE",)):
-        if cursor.at(*words):
-            what = f"{words[-1]} in CREATE TABLE .. FROM SOURCE"
-            raise not_supported(what, position=cursor.error_position())
+    encoding = parse_encoding(cursor)
     position = cursor.error_position()
     options = parse_with_options(cursor, _OPTIONS)
     ignored = options.pop("ignore_columns", None)
@@ -94,7 +97,9 @@ def parse(cursor: Cursor) -> CreateTableFromSource:
         if "exclude_columns" in options:
             raise UserError("EXCLUDE COLUMNS specified more than once", "42601", position=position)
         options["exclude_columns"] = ignored
-    return CreateTableFromSource(name, source, reference, columns, if_not_exists=if_not_exists, **options)
+    return CreateTableFromSource(
+        name, source, reference, columns, if_not_exists=if_not_exists, encoding=encoding, **options
+    )
 
 
 def _columns(cursor: Cursor) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from headwater.sql.cursor import NAME_PARTS_MAX, Cursor, Name
-from headwater.sql.parts import parse_if_exists
+from headwater.sql.parts import parse_cascade, parse_if_exists
 from headwater.sql.statement import Statement
 from headwater.sql.words import tree
 
@@ -60,7 +60,4 @@ def parse(cursor: Cursor) -> Drop:
     kind = cursor.choose(_KINDS)
     if_exists = parse_if_exists(cursor)
     names = cursor.separated(lambda: cursor.name(_PARTS_MAX[kind]))
-    word = cursor.accept_any("CASCADE", "RESTRICT")
-    if word is not None and cursor.peek().keyword in ("CASCADE", "RESTRICT"):
-        raise cursor.refusal("Cannot specify both RESTRICT and CASCADE in DROP", "42601")
-    return Drop(kind, names, (kind == "database") if word is None else word == "CASCADE", if_exists)
+    return Drop(kind, names, parse_cascade(cursor, default=kind == "database"), if_exists)

@@ -27,6 +27,7 @@ class _Clauses:
 _KINDS: Final = {
     "sources": _Clauses(cluster=True),
     "subsources": _Clauses(on=True),
+    "references": _Clauses(from_parts_max=0, on=True),
     "tables": _Clauses(on=True),
     "views": _Clauses(),
     "materialized views": _Clauses(cluster=True),

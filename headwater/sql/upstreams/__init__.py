@@ -11,12 +11,14 @@ from typing import Final
 
 from headwater.core.errors import UserError
 from headwater.sql.cursor import Cursor
-from headwater.sql.upstreams import load_generator, postgres
+from headwater.sql.upstreams import kafka, load_generator, mysql, postgres
+from headwater.sql.upstreams.kafka import Kafka
 from headwater.sql.upstreams.load_generator import LoadGenerator
+from headwater.sql.upstreams.mysql import MySql
 from headwater.sql.upstreams.postgres import Postgres
 from headwater.sql.words import Branch, tree
 
-Upstream = LoadGenerator | Postgres
+Upstream = LoadGenerator | Postgres | MySql | Kafka
 """Any upstream; each has `render()`."""
 
 
@@ -24,9 +26,9 @@ _KINDS: Final[Branch[Callable[[Cursor], Upstream] | str]] = tree(
     [
         ("LOAD GENERATOR", load_generator.parse),
         ("POSTGRES", postgres.parse),
-        ("MYSQL", "MYSQL sources not yet supported"),
+        ("MYSQL", mysql.parse),
         ("SQL SERVER", "SQL SERVER sources not supported"),
-        ("KAFKA", "KAFKA sources not yet supported"),
+        ("KAFKA", kafka.parse),
         ("WEBHOOK", "WEBHOOK sources not yet supported"),
     ]
 )

@@ -34,11 +34,53 @@ SAMPLES: Final = (
     " (public.\"T\".e, db.s.t.x, t.y), exclude columns [t.z]) with (retain history for '1d')",
     "CREATE SOURCE s FROM POSTGRES CONNECTION pg (TEXT COLUMNS (), EXCLUDE COLUMNS = (), PUBLICATION p)",
     "CREATE SOURCE s FROM POSTGRES CONNECTION pg",
+    "CREATE SOURCE s FROM MYSQL CONNECTION m",
+    "create source if not exists d.p.s in cluster c from mysql connection d.p.m (text columns (d.t.e),"
+    " ignore columns [t.x, d.t.y]) with (timestamp interval '2s')",
+    "CREATE SOURCE s FROM KAFKA CONNECTION k",
+    "CREATE SOURCE s IN CLUSTER c FROM KAFKA CONNECTION d.p.k (TOPIC 'it''s', GROUP ID PREFIX = x,"
+    " START OFFSET (0, 10), TOPIC METADATA REFRESH INTERVAL '1 min')",
+    "create source s from kafka connection k (topic t, start timestamp -3600000, start offset [])",
+    # The older form: the same statement says what becomes of the data.
+    "CREATE SOURCE s FROM LOAD GENERATOR AUCTION FOR ALL TABLES",
+    "create source if not exists d.p.s (a) in cluster c from load generator counter (as of 4, up to 5)"
+    " expose progress as d.p.t with (timestamp interval '2s', retain history for '1d')",
+    'CREATE SOURCE s (a, "B", PRIMARY KEY (a, "B") NOT ENFORCED) FROM LOAD GENERATOR CLOCK',
+    "CREATE SOURCE s FROM LOAD GENERATOR KEY VALUE (KEYS 16) INCLUDE OFFSET AS a ENVELOPE NONE",
+    "CREATE SOURCE s FROM POSTGRES CONNECTION pg (PUBLICATION 'p') FOR ALL TABLES EXPOSE PROGRESS AS t",
+    "create source s from postgres connection d.p.c (publication = p, text columns (public.t.e),"
+    " exclude columns [t.x]) for schemas (a, \"B\", public) with (retain history for '1h')",
+    "CREATE SOURCE s FROM POSTGRES CONNECTION pg (PUBLICATION 'p')"
+    ' FOR TABLES (t, public."T" AS "T", db.public.u INTO d.p.v)',
+    "CREATE SOURCE s FROM MYSQL CONNECTION m (TEXT COLUMNS (d.t.e), EXCLUDE COLUMNS (d.t.x)) FOR ALL TABLES",
+    "create source s in cluster c from mysql connection m for schemas (d) expose progress as p.t",
+    "CREATE SOURCE s FROM MYSQL CONNECTION m (IGNORE COLUMNS (t.x)) FOR TABLES (d.t AS t, d.u)",
+    "CREATE SOURCE s (a, b) FROM KAFKA CONNECTION k (TOPIC 't') FORMAT CSV WITH 2 COLUMNS ENVELOPE NONE",
+    "CREATE SOURCE s (PRIMARY KEY (a) NOT ENFORCED) IN CLUSTER c FROM KAFKA CONNECTION k (TOPIC 't')"
+    " KEY FORMAT TEXT VALUE FORMAT JSON INCLUDE KEY AS a, PARTITION, OFFSET, TIMESTAMP AS b, HEADERS,"
+    " HEADER 'c' AS c BYTES ENVELOPE UPSERT (VALUE DECODING ERRORS = (INLINE AS e))"
+    " EXPOSE PROGRESS AS p WITH (RETAIN HISTORY FOR '1d')",
+    "create source s from kafka connection k (topic 't') format avro using confluent schema registry"
+    " connection d.p.c (null defaults) seed key schema 'a' value schema 'b' value strategy id 7"
+    " envelope debezium",
     "CREATE TABLE t FROM SOURCE s",
     "CREATE TABLE IF NOT EXISTS t (a, b) FROM SOURCE s (REFERENCE = counter)",
     'create table d.p.t from source d.p.s (reference public."Orders") with (text columns [a, "B"],'
     " exclude columns = (c), partition by (a), retain history for '1h')",
     "CREATE TABLE t FROM SOURCE s (REFERENCE db.public.t) WITH (IGNORE COLUMNS (x), TEXT COLUMNS ())",
+    "CREATE TABLE t FROM SOURCE s INCLUDE OFFSET",
+    "CREATE TABLE IF NOT EXISTS t (a, b) FROM SOURCE s (REFERENCE t) FORMAT TEXT INCLUDE KEY AS b"
+    " ENVELOPE NONE WITH (RETAIN HISTORY FOR '1h')",
+    "create table t from source s key format avro using confluent schema registry connection c"
+    " value format protobuf using confluent schema registry connection d.p.c envelope upsert"
+    " (value decoding errors inline)",
+    "CREATE TABLE t FROM SOURCE s FORMAT AVRO USING SCHEMA '{}' (CONFLUENT WIRE FORMAT false)"
+    " ENVELOPE MATERIALIZE",
+    'CREATE SUBSOURCE d.p.t (a int NOT NULL, "B" numeric(10, 2), c int[], PRIMARY KEY (a),'
+    ' UNIQUE ("B", c)) OF SOURCE d.p.s WITH (EXTERNAL REFERENCE = db.public.t, TEXT COLUMNS = (c),'
+    " EXCLUDE COLUMNS = (d), RETAIN HISTORY = FOR '1d')",
+    "create subsource t () of source s with (external reference t)",
+    'CREATE SUBSOURCE p ("offset" uint8) WITH (PROGRESS = TRUE)',
     "CREATE TABLE t ()",
     "CREATE TABLE t (a int NOT NULL, b text NULL DEFAULT 'x' || 'y', c numeric(10, 2) DEFAULT round(1.5, 1))",
     "create temp table if not exists t (a timestamp(3) with time zone default now() not null, b int[][],"
@@ -72,6 +114,9 @@ SAMPLES: Final = (
     "ALTER CONNECTION IF EXISTS c DROP (SSL CERTIFICATE AUTHORITY, PORT)",
     "VALIDATE CONNECTION d.p.c",
     "VERIFY TABLE d.p.t",
+    "ALTER TABLE t ADD COLUMN c FROM UPSTREAM",
+    'alter table if exists d.p.t add if not exists "C", add column d from upstream, column e'
+    " with (text columns (d))",
     "ALTER TABLE IF EXISTS d.p.a RENAME TO b",
     "ALTER CLUSTER a RENAME TO b",
     "ALTER DATABASE a RENAME TO b",
@@ -83,6 +128,13 @@ SAMPLES: Final = (
     "ALTER SOURCE IF EXISTS s SET (TIMESTAMP INTERVAL '5s')",
     "ALTER SOURCE s RESET (TIMESTAMP INTERVAL)",
     "ALTER SOURCE s REFRESH REFERENCES",
+    "ALTER SOURCE s ADD SUBSOURCE t",
+    'alter source if exists d.p.s add table public.t as d.p.u, "V" into v with'
+    " (text columns (t.a, public.t.b), exclude columns = [db.public.t.c])",
+    "ALTER SOURCE s ADD SUBSOURCE t WITH (TEXT COLUMNS ())",
+    "ALTER SOURCE s DROP SUBSOURCE t",
+    'ALTER SOURCE IF EXISTS d.p.s DROP TABLE IF EXISTS d.p.t, "U" CASCADE',
+    "alter source s drop subsource a, b restrict",
     "ALTER TABLE t SET (RETAIN HISTORY FOR '1h')",
     "ALTER TABLE IF EXISTS t RESET (RETAIN HISTORY)",
     "ALTER SYSTEM SET max_tables = 100",
@@ -145,10 +197,15 @@ SAMPLES: Final = (
     "EXPLAIN TIMESTAMP AS TEXT FOR SELECT 1 AS OF 3",
     "EXPLAIN (ENGINE duckdb) SELECT 1",
     "EXPLAIN (ENGINE = spark) (SELECT 1)",
+    "EXPLAIN MIGRATION",
     "SHOW SOURCES IN CLUSTER c FROM d.s LIKE 'a%'",
     "SHOW TABLES ON s",
     "SHOW TABLES WHERE name = 'x' AND f(a)",
     "SHOW SUBSOURCES FROM s",
+    "SHOW SUBSOURCES ON d.p.s LIKE 'a%'",
+    "SHOW REFERENCES ON d.p.s",
+    "show references on s where name = 'a' and columns is not null",
+    "SHOW CREATE SOURCE d.p.s",
     "SHOW MATERIALIZED VIEWS",
     "SHOW CLUSTER REPLICAS",
     "SHOW SCHEMAS FROM d",

@@ -28,8 +28,8 @@ SYNTAX = [
     ("BEGIN; COMMIT ^frob", 'Expected end of statement, found identifier "frob"'),
     (
         "CREATE ^frob",
-        "Expected one of DATABASE or SCHEMA or CLUSTER or SECRET or CONNECTION or SOURCE or TEMP or TEMPORARY"
-        " or TABLE or OR or VIEW,"
+        "Expected one of DATABASE or SCHEMA or CLUSTER or SECRET or CONNECTION or SOURCE or SUBSOURCE or TEMP"
+        " or TEMPORARY or TABLE or OR or VIEW,"
         ' found identifier "frob"',
     ),
     ("CREATE TEMP ^SOURCE", "Expected one of TABLE or VIEW, found SOURCE"),
@@ -46,6 +46,72 @@ SYNTAX = [
         'Expected one of LOAD or POSTGRES or MYSQL or SQL or KAFKA or WEBHOOK, found identifier "frob"',
     ),
     ("CREATE SOURCE s FROM LOAD ^AUCTION", "Expected GENERATOR, found AUCTION"),
+    ("CREATE SOURCE s FROM MYSQL ^m", 'Expected CONNECTION, found identifier "m"'),
+    (
+        "CREATE SOURCE s FROM KAFKA CONNECTION k (^frob)",
+        'Expected one of TOPIC or GROUP or START, found identifier "frob"',
+    ),
+    ("CREATE SOURCE s (^) FROM LOAD GENERATOR CLOCK", "Expected identifier, found right parenthesis"),
+    (
+        "CREATE SOURCE s (a ^int) FROM LOAD GENERATOR CLOCK",
+        'Expected right parenthesis, found identifier "int"',
+    ),
+    (
+        "CREATE SOURCE s (a, PRIMARY KEY (a)^) FROM LOAD GENERATOR CLOCK",
+        "Expected NOT, found right parenthesis",
+    ),
+    (
+        "CREATE SOURCE s (PRIMARY KEY (a) NOT ENFORCED^, a) FROM LOAD GENERATOR CLOCK",
+        "Expected right parenthesis, found comma",
+    ),
+    (
+        "CREATE SOURCE s FROM LOAD GENERATOR AUCTION FOR ^TABLE (a)",
+        "Expected one of ALL or SCHEMAS or TABLES, found TABLE",
+    ),
+    ("CREATE SOURCE s FROM LOAD GENERATOR AUCTION FOR ALL^", "Expected TABLES, found EOF"),
+    (
+        "CREATE SOURCE s FROM LOAD GENERATOR AUCTION FOR TABLES ^a",
+        'Expected left parenthesis, found identifier "a"',
+    ),
+    (
+        "CREATE SOURCE s FROM LOAD GENERATOR AUCTION FOR TABLES (^)",
+        "Expected identifier, found right parenthesis",
+    ),
+    (
+        "CREATE SOURCE s FROM LOAD GENERATOR AUCTION FOR TABLES (a AS ^)",
+        "Expected identifier, found right parenthesis",
+    ),
+    (
+        "CREATE SOURCE s FROM LOAD GENERATOR AUCTION FOR SCHEMAS (a^.b)",
+        "Expected right parenthesis, found dot",
+    ),
+    (
+        "CREATE SOURCE s FROM LOAD GENERATOR AUCTION FOR ALL TABLES ^FOR ALL TABLES",
+        "Expected end of statement, found FOR",
+    ),
+    (
+        "CREATE SOURCE s FROM LOAD GENERATOR AUCTION FOR ALL TABLES ^ENVELOPE NONE",
+        "Expected end of statement, found ENVELOPE",
+    ),
+    (
+        "CREATE SOURCE s FROM LOAD GENERATOR CLOCK ^EXPOSE PROGRESS t",
+        "Expected end of statement, found EXPOSE",
+    ),
+    (
+        "CREATE SOURCE s FROM LOAD GENERATOR CLOCK ENVELOPE ^frob",
+        'Expected one of NONE or DEBEZIUM or UPSERT or MATERIALIZE, found identifier "frob"',
+    ),
+    (
+        "CREATE TABLE t FROM SOURCE s (REFERENCE x) FORMAT ^frob",
+        'Expected one of AVRO or PROTOBUF or CSV or REGEX or JSON or TEXT or BYTES, found identifier "frob"',
+    ),
+    ("CREATE SUBSOURCE s^", "Expected left parenthesis, found EOF"),
+    ("CREATE SUBSOURCE s (a^) WITH (PROGRESS)", "Expected identifier, found right parenthesis"),
+    ("CREATE SUBSOURCE s (a int) OF SOURCE t^", "Expected WITH, found EOF"),
+    (
+        "CREATE SUBSOURCE s (a int) WITH (^frob)",
+        'Expected one of EXTERNAL or TEXT or EXCLUDE or RETAIN or PROGRESS, found identifier "frob"',
+    ),
     (
         "CREATE SOURCE s FROM LOAD GENERATOR COUNTER (^frob 1)",
         "Expected one of TICK or AS or UP or SCALE or MAX or KEYS or SNAPSHOT or TRANSACTIONAL or VALUE"
@@ -94,9 +160,28 @@ SYNTAX = [
         "Cannot specify both OR REPLACE and IF NOT EXISTS",
     ),
     ("DROP TABLE a CASCADE ^RESTRICT", "Cannot specify both RESTRICT and CASCADE in DROP"),
-    ("ALTER TABLE t ^frob", 'Expected one of RENAME or SWAP or SET or RESET, found identifier "frob"'),
+    ("ALTER TABLE t ^frob", 'Expected one of RENAME or SWAP or SET or RESET or ADD, found identifier "frob"'),
     ("ALTER SOURCE s SET (^SIZE = 1)", "Expected one of RETAIN or TIMESTAMP, found SIZE"),
     ("ALTER TABLE t SET (^SIZE = 1)", "Expected RETAIN, found SIZE"),
+    (
+        "ALTER SOURCE s ^frob",
+        'Expected one of RENAME or SET or RESET or REFRESH or ADD or DROP, found identifier "frob"',
+    ),
+    ("ALTER SOURCE s ADD ^t", 'Expected one of SUBSOURCE or TABLE, found identifier "t"'),
+    ("ALTER SOURCE s ADD SUBSOURCE ^'t'", 'Expected identifier, found string literal "t"'),
+    (
+        "ALTER SOURCE s ADD SUBSOURCE t WITH (^PUBLICATION 'p')",
+        'Expected one of TEXT or EXCLUDE, found identifier "publication"',
+    ),
+    (
+        "ALTER SOURCE s ADD SUBSOURCE t WITH (TEXT COLUMNS (t.a), ^TEXT COLUMNS (t.b))",
+        "TEXT COLUMNS specified more than once",
+    ),
+    ("ALTER SOURCE s DROP ^t", 'Expected one of SUBSOURCE or TABLE, found identifier "t"'),
+    (
+        "ALTER SOURCE s DROP SUBSOURCE t CASCADE ^RESTRICT",
+        "Cannot specify both RESTRICT and CASCADE in DROP",
+    ),
     ("ALTER SYSTEM SET x ^1", 'Expected equals sign or TO, found number "1"'),
     ("INSERT INTO t ^frob", 'Expected one of SELECT or VALUES or WITH or TABLE, found identifier "frob"'),
     ("UPDATE t SET a = ^WHERE b", "Expected an expression, found WHERE"),
@@ -106,7 +191,7 @@ SYNTAX = [
     ("COPY t FROM STDIN (FORMAT ^xml)", 'Expected one of TEXT or CSV or BINARY, found identifier "xml"'),
     ("COPY t FROM STDIN CSV ^BINARY", "BINARY specified more than once"),
     ("SUBSCRIBE t WITH (^frob)", 'Expected one of PROGRESS or SNAPSHOT, found identifier "frob"'),
-    ("SUBSCRIBE t ENVELOPE ^NONE", 'Expected one of UPSERT or DEBEZIUM, found identifier "none"'),
+    ("SUBSCRIBE t ENVELOPE ^NONE", "Expected one of UPSERT or DEBEZIUM, found NONE"),
     (
         "SUBSCRIBE t ENVELOPE UPSERT (KEY (a)) AS OF 1 ^WITHIN TIMESTAMP ORDER BY a",
         "SUBSCRIBE output specified more than once",
@@ -136,31 +221,23 @@ OTHERS = [
         "XX000",
         "CREATE SOURCE specifies DETAILS option",
     ),
-    ("CREATE SOURCE s FROM ^MYSQL CONNECTION m", "0A000", "MYSQL sources not yet supported"),
     ("CREATE SOURCE s FROM ^SQL SERVER CONNECTION m", "0A000", "SQL SERVER sources not supported"),
-    ("CREATE SOURCE s FROM ^KAFKA CONNECTION k (TOPIC 't')", "0A000", "KAFKA sources not yet supported"),
+    (
+        "CREATE SOURCE s FROM MYSQL CONNECTION m (DETAILS = ^'aa') FOR ALL TABLES",
+        "XX000",
+        "CREATE SOURCE specifies DETAILS option",
+    ),
+    (
+        "CREATE SOURCE s FROM KAFKA CONNECTION k (START OFFSET ^(1, -1))",
+        "XX000",
+        "START OFFSET must be a nonnegative integer",
+    ),
     ("CREATE SOURCE s FROM ^WEBHOOK BODY FORMAT JSON", "0A000", "WEBHOOK sources not yet supported"),
     (
-        "CREATE SOURCE s ^(a, b) FROM LOAD GENERATOR CLOCK",
-        "0A000",
-        "columns in CREATE SOURCE not yet supported",
+        "CREATE SUBSOURCE s (a int, PRIMARY KEY (b)) WITH (PROGRESS)^",
+        "42703",
+        'column "b" does not exist',
     ),
-    (
-        "CREATE SOURCE s FROM LOAD GENERATOR AUCTION ^FOR ALL TABLES",
-        "0A000",
-        "FOR ALL TABLES not supported; use CREATE TABLE .. FROM SOURCE instead",
-    ),
-    (
-        "CREATE SOURCE s FROM LOAD GENERATOR AUCTION ^FOR TABLES (a)",
-        "0A000",
-        "FOR TABLES (..) not supported; use CREATE TABLE .. FROM SOURCE instead",
-    ),
-    (
-        "CREATE SOURCE s FROM LOAD GENERATOR CLOCK ^ENVELOPE NONE",
-        "0A000",
-        "CREATE SOURCE (ENVELOPE|FORMAT|INCLUDE) not supported; use CREATE TABLE .. FROM SOURCE instead",
-    ),
-    ("^CREATE SUBSOURCE s", "0A000", "CREATE SUBSOURCE statements are not supported"),
     ("CREATE TEMP ^TABLE t FROM SOURCE s", "0A000", "temporary tables FROM SOURCE are not supported"),
     (
         "CREATE TABLE t ^(a int, b text) FROM SOURCE s",
@@ -179,9 +256,9 @@ OTHERS = [
         "DETAILS option cannot be explicitly set",
     ),
     (
-        "CREATE TABLE t FROM SOURCE s (REFERENCE x) ^FORMAT JSON",
-        "0A000",
-        "FORMAT in CREATE TABLE .. FROM SOURCE not yet supported",
+        "CREATE TABLE t FROM SOURCE s (REFERENCE x) FORMAT JSON WITH (DETAILS = ^'x')",
+        "XX000",
+        "DETAILS option cannot be explicitly set",
     ),
     (
         "CREATE TABLE t (a int ^PRIMARY KEY)",

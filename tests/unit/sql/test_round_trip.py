@@ -17,18 +17,25 @@ from hypothesis import strategies as st
 
 import headwater.sql.statements
 from headwater.core.errors import UserError
+from headwater.core.relation import Column, Relation
 from headwater.core.types import FACTS, SqlType, array_of, list_of, map_of
 from headwater.sql.cursor import Name, SqlText, quote_identifier, quote_string
 from headwater.sql.lexer import tokenize
+from headwater.sql.outputs import AllTables, OfSchemas, Output, Outputs, TheseTables
 from headwater.sql.parse import parse_statement, render
 from headwater.sql.render import redact
 from headwater.sql.statement import Statement
+from headwater.sql.statements.alter_source_add import AlterSourceAdd
+from headwater.sql.statements.alter_source_drop import AlterSourceDrop
 from headwater.sql.statements.begin import Begin
 from headwater.sql.statements.comment_on import CommentOn
+from headwater.sql.statements.create_source import CreateSource
+from headwater.sql.statements.create_subsource import CreateSubsource
 from headwater.sql.statements.create_table import ColumnDefinition, CreateTable
 from headwater.sql.statements.create_table_from_source import CreateTableFromSource
 from headwater.sql.statements.set_variable import SetVariable
 from headwater.sql.transaction_modes import TransactionModes
+from headwater.sql.upstreams.postgres import Postgres
 from headwater.sql.words import KEYWORDS
 from tests.unit.sql.samples import SAMPLES
 
@@ -99,7 +106,7 @@ def test_every_keyword_can_be_a_name_when_it_is_rendered(word: str) -> None:
             continue
         renamed_count += renamed != text
         assert_round_trip(statement)
-    assert renamed_count > 80
+    assert renamed_count > 100
 
 
 @given(name=paths, column=names, comment=st.none() | texts)
@@ -116,6 +123,61 @@ def test_tables_from_sources_survive(
     assert_round_trip(
         CreateTableFromSource(name, source, reference, tuple(columns), text_columns=tuple(columns))
     )
+
+
+tables = st.builds(Output, paths, st.none() | paths)
+outputs = st.one_of(
+    st.just(AllTables()),
+    st.lists(names, min_size=1, max_size=3).map(lambda schemas: OfSchemas(tuple(schemas))),
+    st.lists(tables, min_size=1, max_size=3).map(lambda tables: TheseTables(tuple(tables))),
+)
+
+
+@given(
+    name=paths,
+    columns=st.lists(names, max_size=3),
+    key=st.lists(names, max_size=2),
+    text_columns=st.lists(paths, max_size=2),
+    wanted=st.none() | outputs,
+    progress=st.none() | paths,
+)
+def test_sources_of_the_older_form_survive(
+    name: Name,
+    columns: list[str],
+    key: list[str],
+    text_columns: list[Name],
+    wanted: Outputs | None,
+    progress: Name | None,
+) -> None:
+    upstream = Postgres(name, "p", tuple(text_columns), tuple(text_columns))
+    assert_round_trip(
+        CreateSource(
+            name, upstream, columns=tuple(columns), key=tuple(key), outputs=wanted, progress=progress
+        )
+    )
+
+
+@given(name=paths, source=paths, wanted=st.lists(tables, min_size=1, max_size=3), cascade=st.booleans())
+def test_subsources_that_come_and_go_survive(
+    name: Name, source: Name, wanted: list[Output], cascade: bool
+) -> None:
+    assert_round_trip(AlterSourceAdd(source, tuple(wanted), (name,), (name, name), cascade))
+    dropped = tuple(output.reference for output in wanted)
+    assert_round_trip(AlterSourceDrop(source, dropped, cascade, not cascade, cascade))
+
+
+@given(
+    name=paths,
+    source=paths,
+    columns=st.lists(st.builds(Column, names, types, st.booleans()), max_size=4, unique_by=lambda c: c.name),
+    keys=st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=2), max_size=2),
+)
+def test_subsources_survive(name: Name, source: Name, columns: list[Column], keys: list[list[int]]) -> None:
+    known = tuple(tuple(key) for key in keys if max(key) < len(columns))
+    excluded = tuple(column.name for column in columns)
+    relation = Relation(tuple(columns), known)
+    assert_round_trip(CreateSubsource(name, relation, source, name, (), excluded))
+    assert_round_trip(CreateSubsource(name, relation, progress=True))
 
 
 @settings(max_examples=300)
@@ -169,6 +231,42 @@ def test_a_quoted_string_is_one_token_with_the_same_text(text: str) -> None:
             " with (text columns (a))",
             "CREATE TABLE materialize.public.t\n"
             "FROM SOURCE materialize.public.s (REFERENCE = postgres.public.t)\nWITH (TEXT COLUMNS = (a));",
+        ),
+        (
+            "create table t (a) from source s (reference x) format csv with 1 columns include offset as b"
+            " envelope none with (retain history for '1h')",
+            "CREATE TABLE t (a)\nFROM SOURCE s (REFERENCE = x)\nFORMAT CSV WITH 1 COLUMNS\n"
+            "INCLUDE OFFSET AS b\nENVELOPE NONE\nWITH (RETAIN HISTORY = FOR '1h');",
+        ),
+        (
+            "create source if not exists s (a, b, primary key (a) not enforced) in cluster c"
+            " from kafka connection k (topic t) key format text value format json include key as b, offset"
+            " envelope upsert expose progress as p with (retain history for '1d')",
+            "CREATE SOURCE IF NOT EXISTS s (a, b, PRIMARY KEY (a) NOT ENFORCED)\nIN CLUSTER c\n"
+            "FROM KAFKA CONNECTION k (TOPIC = 't')\nKEY FORMAT TEXT\nVALUE FORMAT JSON\n"
+            "INCLUDE KEY AS b, OFFSET\nENVELOPE UPSERT\nEXPOSE PROGRESS AS p\n"
+            "WITH (RETAIN HISTORY = FOR '1d');",
+        ),
+        (
+            "create source s from postgres connection c (publication p, text columns (t.a))"
+            " for tables (public.t into d.p.u, v) expose progress as x",
+            "CREATE SOURCE s\nFROM POSTGRES CONNECTION c (PUBLICATION = 'p', TEXT COLUMNS = (t.a))\n"
+            "FOR TABLES (public.t AS d.p.u, v)\nEXPOSE PROGRESS AS x;",
+        ),
+        (
+            "create source s from mysql connection c (ignore columns (t.a)) for schemas (a, b)",
+            "CREATE SOURCE s\nFROM MYSQL CONNECTION c (EXCLUDE COLUMNS = (t.a))\nFOR SCHEMAS (a, b);",
+        ),
+        (
+            "create subsource t (a int not null, b text, primary key (a), unique (b, a)) of source s"
+            " with (external reference d.p.t, exclude columns (c), retain history for '1h')",
+            "CREATE SUBSOURCE t (a pg_catalog.int4 NOT NULL, b pg_catalog.text, PRIMARY KEY (a),"
+            " UNIQUE (b, a))\nOF SOURCE s\n"
+            "WITH (EXTERNAL REFERENCE = d.p.t, EXCLUDE COLUMNS = (c), RETAIN HISTORY = FOR '1h');",
+        ),
+        (
+            "create subsource p (lsn uint8) with (progress)",
+            "CREATE SUBSOURCE p (lsn mz_catalog.uint8)\nWITH (PROGRESS = TRUE);",
         ),
         (
             'create table t (a int not null, "select" numeric(10,2),'

@@ -15,27 +15,35 @@ import pytest
 import headwater.sql
 import headwater.sql.statements
 from headwater.core.interval import Interval
+from headwater.core.relation import Column, Relation
 from headwater.core.types import SqlType, array_of
 from headwater.sql.cluster_options import ClusterOptions
 from headwater.sql.copy_options import CopyOptions
 from headwater.sql.cursor import Name, SqlText
+from headwater.sql.encoding import Encoding, Envelope, Header, InlineErrors, MessagePart
+from headwater.sql.formats import AvroRegistry, AvroSeed, Json, Registry, Text
 from headwater.sql.options import Duration
+from headwater.sql.outputs import AllTables, OfSchemas, Output, TheseTables
 from headwater.sql.parse import parse_statement, parse_statements
 from headwater.sql.parts import AsOf, Filter
 from headwater.sql.refused import REFUSED
 from headwater.sql.statement import Statement
 from headwater.sql.statements import STATEMENT_FILES
 from headwater.sql.statements.alter_source import AlterSource
+from headwater.sql.statements.alter_source_add import AlterSourceAdd
+from headwater.sql.statements.alter_source_drop import AlterSourceDrop
 from headwater.sql.statements.comment_on import CommentOn
 from headwater.sql.statements.copy_from import CopyFrom
 from headwater.sql.statements.copy_to import CopyTo
 from headwater.sql.statements.create_cluster import CreateCluster
 from headwater.sql.statements.create_source import CreateSource
+from headwater.sql.statements.create_subsource import CreateSubsource
 from headwater.sql.statements.create_table import ColumnDefinition, CreateTable
 from headwater.sql.statements.create_table_from_source import CreateTableFromSource
 from headwater.sql.statements.declare import Declare
 from headwater.sql.statements.drop import Drop
 from headwater.sql.statements.explain import Explain
+from headwater.sql.statements.explain_migration import ExplainMigration
 from headwater.sql.statements.fetch import Fetch
 from headwater.sql.statements.insert import Insert
 from headwater.sql.statements.prepare import Prepare
@@ -45,13 +53,152 @@ from headwater.sql.statements.show_objects import ShowObjects
 from headwater.sql.statements.show_variable import ShowVariable
 from headwater.sql.statements.subscribe import KeyEnvelope, OrderItem, Subscribe, WithinTimestamp
 from headwater.sql.statements.update import Assignment, Update
+from headwater.sql.upstreams.kafka import Kafka
 from headwater.sql.upstreams.load_generator import LoadGenerator
+from headwater.sql.upstreams.mysql import MySql
+from headwater.sql.upstreams.postgres import Postgres
 from headwater.sql.words import KEYWORDS, QUOTED, RESERVED, expand
 from tests.unit.sql.samples import SAMPLES
 
 T = Name(("t",))
+S = Name(("s",))
 DAY = Duration("1d", Interval(days=1))
 SELECT_1 = Select(SqlText("SELECT 1"))
+
+# Sources of the older form, and what else they have brought.
+OLDER: list[tuple[str, Statement]] = [
+    (
+        "CREATE SOURCE s FROM LOAD GENERATOR AUCTION FOR ALL TABLES",
+        CreateSource(S, LoadGenerator("AUCTION"), outputs=AllTables()),
+    ),
+    (
+        "CREATE SOURCE IF NOT EXISTS s (a, B) IN CLUSTER q FROM LOAD GENERATOR COUNTER"
+        " EXPOSE PROGRESS AS x.t WITH (RETAIN HISTORY FOR '1d')",
+        CreateSource(
+            S,
+            LoadGenerator("COUNTER"),
+            "q",
+            retain_history=DAY,
+            if_not_exists=True,
+            columns=("a", "b"),
+            progress=Name(("x", "t")),
+        ),
+    ),
+    (
+        "CREATE SOURCE s (a, PRIMARY KEY (a, b) NOT ENFORCED) FROM LOAD GENERATOR CLOCK",
+        CreateSource(S, LoadGenerator("CLOCK"), columns=("a",), key=("a", "b")),
+    ),
+    (
+        "CREATE SOURCE s (PRIMARY KEY (a) NOT ENFORCED) FROM LOAD GENERATOR CLOCK",
+        CreateSource(S, LoadGenerator("CLOCK"), key=("a",)),
+    ),
+    (
+        "CREATE SOURCE s FROM LOAD GENERATOR KEY VALUE INCLUDE OFFSET AS o ENVELOPE NONE",
+        CreateSource(
+            S,
+            LoadGenerator("KEY VALUE"),
+            encoding=Encoding(include=(MessagePart("offset", "o"),), envelope=Envelope("none")),
+        ),
+    ),
+    (
+        "CREATE SOURCE s FROM POSTGRES CONNECTION c (PUBLICATION p, TEXT COLUMNS (x.t.e))"
+        " FOR TABLES (x.t AS u, t INTO a.b, t)",
+        CreateSource(
+            S,
+            Postgres(Name(("c",)), "p", (Name(("x", "t", "e")),)),
+            outputs=TheseTables(
+                (Output(Name(("x", "t")), Name(("u",))), Output(T, Name(("a", "b"))), Output(T))
+            ),
+        ),
+    ),
+    (
+        'CREATE SOURCE s FROM MYSQL CONNECTION m (IGNORE COLUMNS (x.t.e)) FOR SCHEMAS (a, "B")',
+        CreateSource(
+            S,
+            MySql(Name(("m",)), exclude_columns=(Name(("x", "t", "e")),)),
+            outputs=OfSchemas(("a", "B")),
+        ),
+    ),
+    ("CREATE SOURCE s FROM MYSQL CONNECTION m", CreateSource(S, MySql(Name(("m",))))),
+    (
+        "CREATE SOURCE s FROM KAFKA CONNECTION k (TOPIC 't', START OFFSET (1, 2))",
+        CreateSource(S, Kafka(Name(("k",)), "t", start_offset=(1, 2))),
+    ),
+    (
+        "CREATE SOURCE s FROM KAFKA CONNECTION k (TOPIC 't') KEY FORMAT TEXT VALUE FORMAT JSON"
+        " INCLUDE KEY AS k, HEADER 'h' AS x BYTES ENVELOPE UPSERT (VALUE DECODING ERRORS (INLINE))",
+        CreateSource(
+            S,
+            Kafka(Name(("k",)), "t"),
+            encoding=Encoding(
+                Text(),
+                Json(),
+                (MessagePart("key", "k"), Header("h", "x", True)),
+                Envelope("upsert", InlineErrors()),
+            ),
+        ),
+    ),
+    (
+        "CREATE TABLE t FROM SOURCE s FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION c"
+        " SEED VALUE SCHEMA '{}' ENVELOPE DEBEZIUM WITH (RETAIN HISTORY FOR '1d')",
+        CreateTableFromSource(
+            T,
+            S,
+            retain_history=DAY,
+            encoding=Encoding(
+                value_format=AvroRegistry(Registry(Name(("c",))), AvroSeed("{}")),
+                envelope=Envelope("debezium"),
+            ),
+        ),
+    ),
+    (
+        "CREATE TABLE t (a) FROM SOURCE s (REFERENCE x) INCLUDE OFFSET",
+        CreateTableFromSource(
+            T, S, Name(("x",)), ("a",), encoding=Encoding(include=(MessagePart("offset"),))
+        ),
+    ),
+    (
+        "CREATE SUBSOURCE t (a int NOT NULL, b text, UNIQUE (b), PRIMARY KEY (b, a)) OF SOURCE s"
+        " WITH (EXTERNAL REFERENCE = d.x.t, TEXT COLUMNS = (b), EXCLUDE COLUMNS (c),"
+        " RETAIN HISTORY = FOR '1d')",
+        CreateSubsource(
+            T,
+            Relation(
+                (Column("a", SqlType("int4"), nullable=False), Column("b", SqlType("text"))), ((1,), (1, 0))
+            ),
+            S,
+            Name(("d", "x", "t")),
+            ("b",),
+            ("c",),
+            DAY,
+        ),
+    ),
+    (
+        'CREATE SUBSOURCE t ("offset" uint8) WITH (PROGRESS = TRUE)',
+        CreateSubsource(T, Relation((Column("offset", SqlType("uint8")),)), progress=True),
+    ),
+    ("ALTER SOURCE s ADD SUBSOURCE t", AlterSourceAdd(S, (Output(T),))),
+    (
+        "ALTER SOURCE IF EXISTS s ADD TABLE x.t AS t, t INTO u"
+        " WITH (TEXT COLUMNS (t.a), EXCLUDE COLUMNS [x.t.b])",
+        AlterSourceAdd(
+            S,
+            (Output(Name(("x", "t")), T), Output(T, Name(("u",)))),
+            (Name(("t", "a")),),
+            (Name(("x", "t", "b")),),
+            if_exists=True,
+        ),
+    ),
+    ("ALTER SOURCE s DROP SUBSOURCE t", AlterSourceDrop(S, (T,))),
+    ("ALTER SOURCE s DROP TABLE t RESTRICT", AlterSourceDrop(S, (T,))),
+    (
+        "ALTER SOURCE IF EXISTS s DROP SUBSOURCE IF EXISTS t, x.t CASCADE",
+        AlterSourceDrop(S, (T, Name(("x", "t"))), cascade=True, if_exists=True, missing_ok=True),
+    ),
+    ("EXPLAIN MIGRATION", ExplainMigration()),
+    ("SHOW REFERENCES ON s LIKE 'a%'", ShowObjects("references", on=S, filter=Filter("a%"))),
+    ("SHOW SUBSOURCES ON s", ShowObjects("subsources", on=S)),
+]
 
 VALUES: list[tuple[str, Statement]] = [
     (
@@ -142,7 +289,7 @@ VALUES: list[tuple[str, Statement]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "statement"), VALUES)
+@pytest.mark.parametrize(("text", "statement"), [*VALUES, *OLDER])
 def test_a_statement_is_this_value(text: str, statement: Statement) -> None:
     assert parse_statement(text) == statement
 
@@ -176,6 +323,21 @@ def test_places_inside_of_a_nested_statement_are_in_the_whole_statement() -> Non
     assert isinstance(copy.source, Subscribe)
     assert copy.source.as_of is not None
     assert text[copy.source.as_of.expression.offset :].startswith("5 + 6)")
+
+
+def test_names_of_the_older_form_know_where_they_stand() -> None:
+    text = (
+        "CREATE SOURCE s FROM POSTGRES CONNECTION c (TEXT COLUMNS (e.f)) FOR TABLES (g.h AS i)"
+        " EXPOSE PROGRESS AS j"
+    )
+    statement = parse_statement(text)
+    assert isinstance(statement, CreateSource)
+    assert isinstance(statement.upstream, Postgres)
+    assert isinstance(statement.outputs, TheseTables)
+    output = statement.outputs.tables[0]
+    names = (*statement.upstream.text_columns, output.reference, output.name, statement.progress)
+    places = {str(name): name.position for name in names if name is not None}
+    assert places == {part: text.index(part) + 1 for part in ("e.f", "g.h", "i", "j")}
 
 
 def test_a_load_generator_tells_its_options_as_they_were_written() -> None:
