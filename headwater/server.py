@@ -16,6 +16,7 @@ from headwater.catalog.lock import DataDirectoryLock
 from headwater.catalog.store import CatalogStore
 from headwater.coordinator.coordinator import Coordinator, initial_floor
 from headwater.coordinator.engine import Engine
+from headwater.coordinator.migration import migrate_sources
 from headwater.coordinator.timestamps import Oracle
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import TransientError, UserError
@@ -55,6 +56,7 @@ async def _serve(options: ServerOptions) -> None:
         ledger = Ledger(metadata_path(data_dir))
     except TransientError as error:
         raise UserError(str(error), "58030", hint=error.hint) from error
+    migrate_sources(catalog)
     oracle = Oracle(SYSTEM_CLOCK, initial_floor(catalog, ledger))
     address = UnixAddress(cluster_socket(data_dir, CLUSTER_NAME))
     supervisor = Supervisor(data_dir, CLUSTER_NAME, address, options.spark, options.log)

@@ -46,6 +46,7 @@ from headwater.catalog.updates import (
     RenameCluster,
     RenameItem,
     RenameSchema,
+    ReplaceItems,
     SetComment,
     SetSystemVariable,
     SwapClusters,
@@ -63,7 +64,7 @@ Value = TypeVar("Value")
 def apply(state: CatalogState, update: Update) -> CatalogState:
     """The state after one update; the version stays, it counts transactions."""
     match update:
-        case CreateItem() | DropItem() | UpdateItem() | RenameItem() | SwapItems():
+        case CreateItem() | DropItem() | UpdateItem() | RenameItem() | SwapItems() | ReplaceItems():
             return _apply_to_items(state, update)
         case CreateCluster() | AlterCluster() | RenameCluster() | SwapClusters() | DropCluster():
             return _apply_to_clusters(state, update)
@@ -102,7 +103,7 @@ def apply(state: CatalogState, update: Update) -> CatalogState:
 
 
 def _apply_to_items(
-    state: CatalogState, update: CreateItem | DropItem | UpdateItem | RenameItem | SwapItems
+    state: CatalogState, update: CreateItem | DropItem | UpdateItem | RenameItem | SwapItems | ReplaceItems
 ) -> CatalogState:
     match update:
         case CreateItem(item):
@@ -124,6 +125,19 @@ def _apply_to_items(
                     replace(second, schema_id=first.schema_id, name=first.name),
                 ],
             )
+        case ReplaceItems(items):
+            return _replace_items(state, items)
+
+
+def _replace_items(state: CatalogState, items: tuple[Item, ...]) -> CatalogState:
+    for item in items:
+        _known(state.items, item.id, "item")
+    moved = _move_items(state, list(items))
+    dependents = moved.dependents
+    for item in items:
+        dependents = _linked(dependents, item.id, state.items[item.id].dependencies, item.dependencies)
+        _check_links(moved, item)
+    return _evolve(moved, dependents=dependents)
 
 
 def _apply_to_clusters(

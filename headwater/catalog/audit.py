@@ -27,6 +27,7 @@ from headwater.catalog.updates import (
     RenameCluster,
     RenameItem,
     RenameSchema,
+    ReplaceItems,
     SetComment,
     SetSystemVariable,
     SwapClusters,
@@ -58,7 +59,7 @@ Line = tuple[str, str, Details]
 def events(before: CatalogState, update: Update, after: CatalogState) -> list[Line]:
     """The lines an update leaves."""
     match update:
-        case CreateItem() | DropItem() | RenameItem() | SwapItems() | UpdateItem():
+        case CreateItem() | DropItem() | RenameItem() | SwapItems() | UpdateItem() | ReplaceItems():
             return _item_events(before, update, after)
         case CreateCluster() | AlterCluster() | RenameCluster() | SwapClusters() | DropCluster():
             return _cluster_events(before, update, after)
@@ -87,7 +88,7 @@ def events(before: CatalogState, update: Update, after: CatalogState) -> list[Li
 
 def _item_events(
     before: CatalogState,
-    update: CreateItem | DropItem | RenameItem | SwapItems | UpdateItem,
+    update: CreateItem | DropItem | RenameItem | SwapItems | UpdateItem | ReplaceItems,
     after: CatalogState,
 ) -> list[Line]:
     match update:
@@ -100,6 +101,8 @@ def _item_events(
             return _item_renamed(before, after, item_id)
         case SwapItems(first_id, second_id):
             return [line for i in (first_id, second_id) for line in _item_renamed(before, after, i)]
+        case ReplaceItems(items):
+            return [_item_line("alter", after, item) for item in items if item.temporary_pid is None]
         case UpdateItem(item_id):
             # A rewritten text says nothing new of the object; other facts do.
             old, new = before.items[item_id], after.items[item_id]
@@ -117,7 +120,7 @@ def _item_line(event_type: str, state: CatalogState, item: Item) -> Line:
     if item.cluster_id is not None:
         details["cluster_id"] = item.cluster_id
     if item.kind == "source":
-        details["external_type"] = item.details.get("source_type")
+        details["external_type"] = state.source_type(item)
     if item.kind == "connection":
         details["external_type"] = item.details.get("connection_type")
     if item.source_id is not None:

@@ -97,6 +97,14 @@ class Item:
                    "references_updated_at_ms": ...}
         table     {"retain_history_ms": ...}; fed by a source also
                   {"source_id": "u1", "export": {...}}
+
+    A source of the older form is several items of kind source: one that ingests and is its
+    progress relation, one that the user named, and its subsources:
+
+        progress  what a source has, and {"parent_id": "u2"}, the one that was named
+        named     {"progress_id": "u1", "retain_history_ms": ...}; if it has rows of its own,
+                  which is so for upstreams with one reference, also what a table fed by a source has
+        subsource what a table fed by a source has; source_id is the progress relation's
         view      nothing; the query is `definition`
         secret    {"version": 1}, one more with every ALTER; the value is not in the catalog
         connection  {"connection_type": "postgres", "options": {"host": "db", "port": 5432,
@@ -121,10 +129,45 @@ class Item:
     temporary_pid: int | None = None
 
     @property
+    def ingests(self) -> bool:
+        """Whether it is what reads an upstream; its rows are its progress."""
+        return self.kind == "source" and "options" in self.details
+
+    @property
+    def stores(self) -> bool:
+        """Whether it has rows that are kept in files."""
+        return self.kind == "table" or "export" in self.details
+
+    @property
+    def collection_id(self) -> str:
+        """Under which id its rows are kept, or the bindings of what ingests: its own, unless columns
+        were added since."""
+        export = self.details.get("export")
+        return self.id if export is None else str(export["table_id"])
+
+    @property
+    def widening(self) -> Mapping[str, Any] | None:
+        """What the item will be when a column that was added to it is filled."""
+        found: Mapping[str, Any] | None = self.details.get("widening")
+        return found
+
+    @property
     def source_id(self) -> str | None:
-        """The source that feeds this table, if one does."""
+        """The item that ingests for this one, if it is fed by an upstream."""
         source = self.details.get("source_id")
         return None if source is None else str(source)
+
+    @property
+    def progress_id(self) -> str | None:
+        """The progress relation of a source of the older form."""
+        progress = self.details.get("progress_id")
+        return None if progress is None else str(progress)
+
+    @property
+    def parent_id(self) -> str | None:
+        """The source whose progress this is, in the older form."""
+        parent = self.details.get("parent_id")
+        return None if parent is None else str(parent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +257,46 @@ class CatalogState:
     def items_of_cluster(self, cluster_id: str) -> tuple[Item, ...]:
         return tuple(item for item in self.items.values() if item.cluster_id == cluster_id)
 
-    def tables_of_source(self, source_id: str) -> tuple[Item, ...]:
-        """The tables a source feeds, in order of creation."""
-        fed = (self.items[i] for i in self.dependents.get(source_id, ()))
-        return tuple(sorted((i for i in fed if i.source_id == source_id), key=lambda i: id_number(i.id)))
+    def collections(self) -> Mapping[str, Item]:
+        """By id of a collection: the item whose rows it has, or will have."""
+        if "collections" not in self.derived:
+            found: dict[str, Item] = {}
+            for item in self.items.values():
+                if item.stores or item.ingests:
+                    found[item.collection_id] = item
+                if item.widening is not None:
+                    found[item.widening["export"]["table_id"]] = item
+            self.derived["collections"] = found
+        known: Mapping[str, Item] = self.derived["collections"]
+        return known
+
+    def ingestion_of(self, source: Item) -> Item:
+        """What reads the upstream for a source: itself, or its progress relation."""
+        return source if source.progress_id is None else self.items[source.progress_id]
+
+    def named_source(self, ingestion_id: str) -> Item:
+        """The source that a user named, of which this is the ingestion."""
+        ingestion = self.items[ingestion_id]
+        return ingestion if ingestion.parent_id is None else self.items[ingestion.parent_id]
+
+    def exports_of(self, ingestion_id: str) -> tuple[Item, ...]:
+        """The tables and subsources that are fed by an ingestion, in order of creation."""
+        if "exports" not in self.derived:
+            fed: dict[str, list[Item]] = {}
+            for item in sorted(self.items.values(), key=lambda i: id_number(i.id)):
+                if item.source_id is not None:
+                    fed.setdefault(item.source_id, []).append(item)
+            self.derived["exports"] = {id_: tuple(items) for id_, items in fed.items()}
+        exports: Mapping[str, tuple[Item, ...]] = self.derived["exports"]
+        return exports.get(ingestion_id, ())
+
+    def source_type(self, source: Item) -> str:
+        """As mz_sources.type has it."""
+        if source.parent_id is not None:
+            return "progress"
+        if source.progress_id is None and source.source_id is not None:
+            return "subsource"
+        return str(self.ingestion_of(source).details["source_type"])
 
     def temporary_items_of(self, backend_pid: int) -> tuple[Item, ...]:
         return tuple(item for item in self.items.values() if item.temporary_pid == backend_pid)
@@ -231,10 +310,14 @@ class CatalogState:
         return None if comment is None else comment.text
 
     def drop_order(self, item_ids: Iterable[str]) -> tuple[str, ...]:
-        """These items and all that depend on them, each after everything that depends on it."""
+        """These items and all that depend on them, each after everything that depends on it.
+
+        A source of the older form takes its progress relation with it, on which it depends.
+        """
         order: list[str] = []
         seen: set[str] = set()
-        for root in item_ids:
+        roots = list(item_ids)
+        for root in roots:
             if root in seen:
                 continue
             seen.add(root)
@@ -246,6 +329,9 @@ class CatalogState:
                 if child is None:
                     order.append(current)
                     stack.pop()
+                    progress_id = self.items[current].progress_id
+                    if progress_id is not None:
+                        roots.append(progress_id)
                 else:
                     seen.add(child)
                     stack.append((child, self._dependents_of(child)))

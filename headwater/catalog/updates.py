@@ -154,6 +154,13 @@ class SwapItems:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplaceItems:
+    """Items become others under the same ids: kinds, names, everything may change, all at once."""
+
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SetComment:
     """An empty text takes the comment away."""
 
@@ -187,6 +194,7 @@ Update: TypeAlias = (
     | UpdateItem
     | RenameItem
     | SwapItems
+    | ReplaceItems
     | SetComment
     | SetSystemVariable
 )

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -25,7 +25,7 @@ from headwater.catalog.builtin.facts import SystemFacts
 from headwater.catalog.snapshot import SessionNames
 from headwater.catalog.state import CatalogState, Item
 from headwater.catalog.store import CatalogStore
-from headwater.catalog.updates import DropItem
+from headwater.catalog.updates import CatalogVersionIs, DropItem, Update
 from headwater.coordinator import system
 from headwater.coordinator.ddl import DdlScope, Outcome, StagedDdl
 from headwater.coordinator.engine import Engine
@@ -37,6 +37,7 @@ from headwater.coordinator.tables import TableWrites
 from headwater.coordinator.timestamps import Hold, Holds, Oracle
 from headwater.coordinator.upstreams import Upstreams
 from headwater.coordinator.variables import VARIABLES
+from headwater.coordinator.widening import Widenings
 from headwater.core.clock import Clock
 from headwater.core.errors import HeadwaterError, UserError
 from headwater.core.limits import COMPACTION_CHECK_S, CONNECTIONS_MAX, SWEEP_INTERVAL_S
@@ -84,9 +85,11 @@ class Coordinator:
         self.hubs = Hubs(self)
         self.secrets = SecretStore(data_dir)
         self.upstreams = Upstreams(self.secrets.get)
+        self.widenings = Widenings(self)
         self.sessions: dict[int, SqlSession] = {}
         self.subscriptions: dict[int, tuple[SqlSession, frozenset[str]]] = {}
         self.environment_id = "headwater-local"
+        self.named_ids: dict[str, str] = {}  # of older sources, by progress relation, also when dropped
         self._next_pid = 1
         self._pending_drops: set[str] = set()
         self._dropped_secrets: set[str] = set()  # whose values a source that is going may still need
@@ -109,14 +112,16 @@ class Coordinator:
             if id_ != TABLES and writer.ts:
                 self.controller.uppers[id_] = TIMESTAMP_END if writer.frontier is None else writer.ts + 1
         wanted = set(self.catalog.state.items)
+        kept = self.catalog.state.collections()
         # A source that is gone may still have something upstream: its secrets are needed until that is away.
         needed = secrets_of(list(self.ledger.upstreams().values()))
         self.secrets.sweep(wanted | needed)
         self._dropped_secrets = needed - wanted
-        self._pending_drops = {id_ for id_ in self.ledger.collections() if id_ not in wanted}
-        self._pending_drops |= {id_ for id_ in self.ledger.writers() if id_ not in wanted and id_ != TABLES}
+        self._pending_drops = {id_ for id_ in self.ledger.collections() if id_ not in kept}
+        self._pending_drops |= {id_ for id_ in self.ledger.writers() if id_ not in kept and id_ != TABLES}
         self.converge()
         self._tasks.append(asyncio.create_task(self._housekeeping(), name="housekeeping"))
+        self._tasks.append(asyncio.create_task(self.widenings.run(), name="widenings"))
 
     async def stop(self) -> None:
         for task in self._tasks:
@@ -141,6 +146,8 @@ class Coordinator:
         while True:
             await asyncio.sleep(COMPACTION_CHECK_S)
             try:
+                if self.widenings.release():
+                    self.converge()
                 self._drop_released()
                 self._delete_secrets()
                 self._compact()
@@ -163,8 +170,11 @@ class Coordinator:
         """Tell the controller all that the catalog wants."""
         state = self.catalog.state
         for item in state.items.values():
-            if item.kind == "source":
-                self.controller.run_ingestion(_ingestion(state, item))
+            if item.ingests:
+                if item.parent_id is not None and not state.items[item.parent_id].stores:
+                    self.named_ids[item.id] = item.parent_id
+                exports = self.widenings.exports_of(item.id, state.exports_of(item.id))
+                self.controller.run_ingestion(_ingestion(state, item, exports))
             elif item.kind == "table" and item.source_id is None:
                 if self.ledger.collection(item.id) is None:
                     self.tables.create(item.id, item.relation)
@@ -176,7 +186,9 @@ class Coordinator:
     def _drop_released(self) -> None:
         """Drops wait for those who still read: files live as long as somebody may need them."""
         ready = [
-            id_ for id_ in self._pending_drops if not self.holds.held(id_) and not self.tables.writing(id_)
+            id_
+            for id_ in self._pending_drops
+            if not (self.holds.held(id_) or self.tables.writing(id_) or self.widenings.lingers(id_))
         ]
         if ready:
             self._pending_drops.difference_update(ready)
@@ -195,7 +207,7 @@ class Coordinator:
     def _compact(self) -> None:
         allowed: dict[str, int] = {}
         for id_, states in list(self.controller.superseded.items()):
-            item = self.catalog.state.items.get(id_)
+            item = self.catalog.state.collections().get(id_)
             if item is None or not states:
                 self.controller.superseded.pop(id_, None)
                 continue
@@ -211,9 +223,9 @@ class Coordinator:
         state = self.catalog.state
         allowed = {}
         for item in state.items.values():
-            if item.kind == "source":
-                tables = [self.holds.since(table.id) for table in state.tables_of_source(item.id)]
-                wanted = min([self._retained(item), *tables])
+            if item.ingests:
+                exports = [self.holds.since(export.collection_id) for export in state.exports_of(item.id)]
+                wanted = min([self._retained(item), *exports])
                 if wanted > 0:
                     allowed[item.id] = self.holds.raise_since(item.id, wanted)
         self.controller.allow_compaction(allowed)
@@ -291,13 +303,14 @@ class Coordinator:
                 self.secrets.put(id_, value)
         return after
 
+    async def change_catalog(self, changes: Sequence[Update]) -> None:
+        """A change that nobody typed."""
+        before = self.catalog.state
+        after = self.catalog.transact([CatalogVersionIs(before.version)], changes, user="mz_system")
+        await self._changed(before, after)
+
     async def _changed(self, before: CatalogState, after: CatalogState) -> None:
-        gone = [
-            id_
-            for id_, item in before.items.items()
-            if id_ not in after.items and item.kind in ("table", "source")
-        ]
-        self._pending_drops.update(gone)
+        self._pending_drops |= before.collections().keys() - after.collections().keys()
         self._dropped_secrets |= {
             id_ for id_, item in before.items.items() if item.kind == "secret" and id_ not in after.items
         }
@@ -338,11 +351,7 @@ class Coordinator:
 
     def hold_everything(self, ts: int) -> Hold:
         """For a transaction: whatever it may read later stays readable at its timestamp."""
-        ids = [
-            item.id
-            for item in self.catalog.state.items.values()
-            if item.kind in ("table", "source") and self.holds.since(item.id) <= ts
-        ]
+        ids = [id_ for id_ in self.catalog.state.collections() if self.holds.since(id_) <= ts]
         return self.holds.acquire(ids, ts)
 
     def whole_table_query(self, table: Item) -> Query | None:
@@ -399,7 +408,7 @@ class Coordinator:
             session.cancel()
 
 
-def _ingestion(state: CatalogState, source: Item) -> RunIngestion:
+def _ingestion(state: CatalogState, source: Item, exports: list[dict[str, Any]]) -> RunIngestion:
     """What a cluster is told of a source."""
     cluster = state.clusters.get(source.cluster_id or "")
     return RunIngestion(
@@ -407,7 +416,7 @@ def _ingestion(state: CatalogState, source: Item) -> RunIngestion:
         source.details["source_type"],
         full_options(state, source.details["options"]),
         int(source.details["timestamp_interval_ms"]),
-        [table.details["export"] for table in state.tables_of_source(source.id)],
+        exports,
         cluster.name if cluster is not None else "quickstart",
         cluster is not None and cluster.replication_factor == 0,
     )

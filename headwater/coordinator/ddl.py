@@ -9,9 +9,9 @@ nobody changed the catalog meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headwater.catalog.apply import apply
 from headwater.catalog.snapshot import SessionNames
@@ -21,12 +21,17 @@ from headwater.catalog.updates import CatalogVersionIs, Requirement, Update, che
 from headwater.coordinator.api import Notice
 from headwater.core.change import HIDDEN_COLUMNS
 from headwater.core.errors import UserError
+from headwater.core.ids import id_number
 from headwater.core.names import SessionFacts
 from headwater.sources.contract import Secrets
+
+if TYPE_CHECKING:
+    from headwater.coordinator.coordinator import Coordinator
 
 Question = Callable[[Secrets], Any]
 """Something to ask of an upstream; runs in a thread."""
 
+CASCADE_HINT = "Use DROP ... CASCADE to drop the dependent objects too."
 RESERVED_COLUMNS = frozenset((*HIDDEN_COLUMNS, "_diff"))
 
 
@@ -58,6 +63,8 @@ class Outcome:
     requirements: tuple[Requirement, ...] = ()
     notices: tuple[Notice, ...] = ()
     secret_values: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # by id
+    until: Callable[[Coordinator], Awaitable[None]] | None = None
+    """What a statement that is not in a block waits for, once it is committed."""
 
 
 @dataclass(slots=True)
@@ -123,3 +130,19 @@ def already_exists(kind: str, name: str) -> Notice:
 def does_not_exist(kind: str, name: str) -> Notice:
     """For IF EXISTS."""
     return Notice("NOTICE", f'{kind} "{name}" does not exist, skipping', "00000")
+
+
+def check_restrict(state: CatalogState, item: Item, dropped: set[str]) -> None:
+    """Nothing but `dropped` depends on the item, or on the progress relation that goes with it."""
+    dependents = state.dependents.get(item.id, frozenset())
+    if item.progress_id is not None:
+        dependents |= state.dependents[item.progress_id] - {item.id}
+    for dependent_id in sorted(dependents, key=id_number):
+        if dependent_id not in dropped:
+            dependent = state.items[dependent_id]
+            raise UserError(
+                f'cannot drop {item.kind} "{item.name}": still depended upon by'
+                f' {dependent.kind} "{dependent.name}"',
+                "2BP01",
+                hint=CASCADE_HINT,
+            )

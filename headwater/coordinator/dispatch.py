@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
 from headwater.coordinator.ddl import DdlScope, Outcome, Question
 from headwater.coordinator.sequence import (
+    add_column,
     alter,
     comment_on,
     connections,
@@ -25,10 +26,12 @@ from headwater.coordinator.sequence import (
     cursors,
     drop,
     explain,
+    explain_migration,
     prepared,
     secrets,
     select,
     subscribe,
+    subsources,
     transactions,
     variables,
     verify_table,
@@ -41,9 +44,12 @@ from headwater.sql.statements.alter_connection import AlterConnection
 from headwater.sql.statements.alter_rename import AlterRename
 from headwater.sql.statements.alter_secret import AlterSecret
 from headwater.sql.statements.alter_source import AlterSource
+from headwater.sql.statements.alter_source_add import AlterSourceAdd
+from headwater.sql.statements.alter_source_drop import AlterSourceDrop
 from headwater.sql.statements.alter_swap import AlterSwap
 from headwater.sql.statements.alter_system import AlterSystem
 from headwater.sql.statements.alter_table import AlterTable
+from headwater.sql.statements.alter_table_add_column import AlterTableAddColumn
 from headwater.sql.statements.begin import Begin
 from headwater.sql.statements.close import Close
 from headwater.sql.statements.comment_on import CommentOn
@@ -56,6 +62,7 @@ from headwater.sql.statements.create_database import CreateDatabase
 from headwater.sql.statements.create_schema import CreateSchema
 from headwater.sql.statements.create_secret import CreateSecret
 from headwater.sql.statements.create_source import CreateSource
+from headwater.sql.statements.create_subsource import CreateSubsource
 from headwater.sql.statements.create_table import CreateTable
 from headwater.sql.statements.create_table_from_source import CreateTableFromSource
 from headwater.sql.statements.create_view import CreateView
@@ -66,6 +73,7 @@ from headwater.sql.statements.discard import Discard
 from headwater.sql.statements.drop import Drop
 from headwater.sql.statements.execute import Execute
 from headwater.sql.statements.explain import Explain
+from headwater.sql.statements.explain_migration import ExplainMigration
 from headwater.sql.statements.fetch import Fetch
 from headwater.sql.statements.insert import Insert
 from headwater.sql.statements.prepare import Prepare
@@ -103,7 +111,11 @@ DDL: dict[type, Callable[[DdlScope, Any], Outcome]] = {
     AlterRename: alter.plan_rename,
     AlterSwap: alter.plan_swap,
     AlterSource: alter.plan_source,
+    AlterSourceAdd: subsources.plan_add,
+    AlterSourceDrop: subsources.plan_drop,
+    CreateSubsource: subsources.refuse_subsource,
     AlterTable: alter.plan_table,
+    AlterTableAddColumn: add_column.plan,
     AlterSystem: alter.plan_system,
     CommentOn: comment_on.plan,
     CreateSecret: secrets.plan_create,
@@ -116,6 +128,8 @@ QUESTIONS: dict[type, Callable[[DdlScope, Any], Question | None]] = {
     CreateSource: create_source.question,
     CreateTableFromSource: create_table_from_source.question,
     AlterSource: alter.source_question,
+    AlterSourceAdd: subsources.question,
+    AlterTableAddColumn: add_column.question,
     CreateConnection: connections.create_question,
     AlterConnection: connections.alter_question,
 }
@@ -138,6 +152,7 @@ WITH_ROWS: dict[type, tuple[Describe, Run]] = {
     ShowVariable: (variables.describe_show, variables.run_show),
     Subscribe: (subscribe.describe, subscribe.run),
     Explain: (explain.describe, explain.run),
+    ExplainMigration: (explain_migration.describe, explain_migration.run),
     Declare: (cursors.describe_declare, cursors.run_declare),
     Fetch: (cursors.describe_fetch, cursors.run_fetch),
     Execute: (prepared.describe_execute, prepared.run_execute),
@@ -193,6 +208,8 @@ async def run(session: SqlSession, statement: Prepared, arguments: tuple[str | N
     outcome = DDL[kind](scope, statement.parsed.statement)
     await session.world.carry_out(session, outcome)
     session.notify(*outcome.notices)
+    if outcome.until is not None and not session.staging:
+        await outcome.until(session.world)
     return Result(lambda _: outcome.tag)
 
 

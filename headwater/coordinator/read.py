@@ -54,7 +54,7 @@ class Inputs:
     system: tuple[str, ...]
 
     def ids(self) -> frozenset[str]:
-        return frozenset(item.id for item in (*self.tables, *self.sources))
+        return frozenset(item.collection_id for item in (*self.tables, *self.sources))
 
 
 @dataclass(slots=True)
@@ -85,18 +85,18 @@ class Reads:
         """Sort a query's relations by kind."""
         items = [state.items[id_] for id_ in sorted(relation_ids) if id_ in state.items]
         return Inputs(
-            tuple(item for item in items if item.kind == "table"),
-            tuple(item for item in items if item.kind == "source"),
+            tuple(item for item in items if item.stores),
+            tuple(item for item in items if item.ingests),
             tuple(sorted(id_ for id_ in relation_ids if id_ not in state.items)),
         )
 
     def upper(self, item: Item) -> int:
         """Every timestamp below this can be read without waiting."""
-        if item.kind == "source":
+        if item.ingests:
             return self._world.controller.uppers.get(item.id, 0)
         if item.source_id is None:
             return TIMESTAMP_END
-        if item.id not in self._world.controller.hydrated:
+        if item.collection_id not in self._world.controller.hydrated:
             return 0
         return self._world.controller.uppers.get(item.source_id, 0)
 
@@ -133,14 +133,14 @@ class Reads:
 
     def _start_since(self, item: Item) -> None:
         """The first time a collection is read, its since comes from the ledger."""
-        holds, ledger = self._world.holds, self._world.ledger
-        if holds.since(item.id):
+        holds, ledger, id_ = self._world.holds, self._world.ledger, item.collection_id
+        if holds.since(id_):
             return
-        if item.kind == "source":
-            holds.start(item.id, ledger.first_binding_ts(item.id))
+        if item.ingests:
+            holds.start(id_, ledger.first_binding_ts(id_))
         else:
-            collection = ledger.collection(item.id)
-            holds.start(item.id, collection.since if collection is not None else 0)
+            collection = ledger.collection(id_)
+            holds.start(id_, collection.since if collection is not None else 0)
 
     def choose(self, inputs: Inputs, isolation: Isolation) -> Choice:
         """The timestamp for these inputs now."""
@@ -148,7 +148,7 @@ class Reads:
         items = (*inputs.tables, *inputs.sources)
         return choose(
             self._world.oracle.floor,
-            [holds.since(item.id) for item in items],
+            [holds.since(item.collection_id) for item in items],
             [self.upper(item) for item in self._moving(inputs)],
             [self._end(item) for item in self._moving(inputs) if self.upper(item) == TIMESTAMP_END],
             isolation,
@@ -193,8 +193,8 @@ class Reads:
             read = PreparedRead(query, inputs, ts, hold, facts or self._world.system_facts)
             for table in inputs.tables:
                 self._check_errors(table, ts)
-                plan = self._world.ledger.read_plan(table.id, ts)
-                hold.uses(table.id, plan.state_as_of)
+                plan = self._world.ledger.read_plan(table.collection_id, ts)
+                hold.uses(table.collection_id, plan.state_as_of)
                 read.plans[table.id] = plan
             return read
         except BaseException:
@@ -203,7 +203,7 @@ class Reads:
 
     def _check_since(self, inputs: Inputs, ts: int, in_transaction: bool) -> None:
         for item in (*inputs.tables, *inputs.sources):
-            since = self._world.holds.since(item.id)
+            since = self._world.holds.since(item.collection_id)
             if ts >= since:
                 continue
             name = self._world.full_name(item)
@@ -238,7 +238,7 @@ class Reads:
             await asyncio.sleep(min(ahead_ms / 1000, COMPACTION_CHECK_S))
 
     def _check_errors(self, table: Item, ts: int) -> None:
-        for error_ts, position, message in self._world.ledger.errors(table.id):
+        for error_ts, position, message in self._world.ledger.errors(table.collection_id):
             if error_ts <= ts:
                 raise UserError(
                     f"Source error: source must be dropped and recreated due to failure: {message}",

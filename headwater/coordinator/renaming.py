@@ -16,12 +16,16 @@ from headwater.sql.connection_options import ConnectionOption, SecretName
 from headwater.sql.cursor import Name, SqlText
 from headwater.sql.parse import parse_statement
 from headwater.sql.select import rename
+from headwater.sql.statement import Statement
 from headwater.sql.statements.create_connection import CreateConnection
 from headwater.sql.statements.create_secret import CreateSecret
 from headwater.sql.statements.create_source import CreateSource
+from headwater.sql.statements.create_subsource import CreateSubsource
 from headwater.sql.statements.create_table import CreateTable
 from headwater.sql.statements.create_table_from_source import CreateTableFromSource
 from headwater.sql.statements.create_view import CreateView
+from headwater.sql.upstreams.kafka import Kafka
+from headwater.sql.upstreams.mysql import MySql
 from headwater.sql.upstreams.postgres import Postgres
 
 Parts = tuple[str, ...]
@@ -35,21 +39,26 @@ def rewritten(items: Iterable[Item], mapping: Mapping) -> list[updates.Update]:
     for item in items:
         statement = parse_statement(item.create_sql)
         definition = None
-        new: CreateConnection | CreateSecret | CreateSource | CreateTable | CreateTableFromSource | CreateView
+        new: Statement
         match statement:
             case CreateView():
                 definition = rename(statement.query.text, mapping)
                 new = replace(statement, name=_name(statement.name, mapping), query=SqlText(definition))
             case CreateTableFromSource():
                 source = _name(statement.source, mapping)
-                new = replace(statement, name=_name(statement.name, mapping), source=source)
-            case CreateSource(upstream=Postgres() as upstream):
-                renamed = replace(upstream, connection=_name(upstream.connection, mapping))
-                new = replace(statement, name=_name(statement.name, mapping), upstream=renamed)
+                encoding = statement.encoding.rename(lambda name: _name(name, mapping))
+                new = replace(
+                    statement, name=_name(statement.name, mapping), source=source, encoding=encoding
+                )
+            case CreateSubsource():
+                parent = None if statement.source is None else _name(statement.source, mapping)
+                new = replace(statement, name=_name(statement.name, mapping), source=parent)
+            case CreateSource():
+                new = _source(statement, mapping)
             case CreateConnection():
                 options = tuple(_option(option, mapping) for option in statement.options)
                 new = replace(statement, name=_name(statement.name, mapping), options=options)
-            case CreateSource() | CreateTable() | CreateSecret():
+            case CreateTable() | CreateSecret():
                 new = replace(statement, name=_name(statement.name, mapping))
             case _:
                 raise InvariantViolation(
@@ -70,6 +79,19 @@ def on_clusters(items: Iterable[Item], names: dict[str, str]) -> list[updates.Up
             text = replace(statement, cluster=names[statement.cluster]).render()
             changes.append(updates.UpdateItem(item.id, create_sql=text))
     return changes
+
+
+def _source(statement: CreateSource, mapping: Mapping) -> CreateSource:
+    upstream = statement.upstream
+    if isinstance(upstream, Postgres | MySql | Kafka):
+        upstream = replace(upstream, connection=_name(upstream.connection, mapping))
+    return replace(
+        statement,
+        name=_name(statement.name, mapping),
+        upstream=upstream,
+        encoding=statement.encoding.rename(lambda name: _name(name, mapping)),
+        progress=None if statement.progress is None else _name(statement.progress, mapping),
+    )
 
 
 def _name(name: Name, mapping: Mapping) -> Name:

@@ -246,6 +246,11 @@ class SqlSession:
         """What system relations show to this session."""
         return system.facts(self.world, self)
 
+    @property
+    def staging(self) -> bool:
+        """Whether DDL waits for the block's COMMIT."""
+        return self.transaction is not None and self.transaction.staged is not None
+
     def secret_value(self, id_: str) -> bytes:
         """A secret's value as this session sees it: its own uncommitted DDL included."""
         staged = self.transaction.staged if self.transaction is not None else None

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headwater.catalog.snapshot import SessionNames, with_article
 from headwater.catalog.state import Item
+from headwater.coordinator.older_sources import subsources_of
 from headwater.coordinator.variables import find
-from headwater.core.errors import UserError
+from headwater.core.errors import InvariantViolation, UserError
 from headwater.sql.cursor import Name, quote_identifier, quote_string
-from headwater.sql.parse import parse_show
+from headwater.sql.outputs import AllTables, Output, TheseTables
+from headwater.sql.parse import parse_show, parse_statement
 from headwater.sql.render import redact
+from headwater.sql.statements.create_source import CreateSource
+from headwater.sql.statements.create_subsource import CreateSubsource
 from headwater.sql.statements.show_columns import ShowColumns
 from headwater.sql.statements.show_create import ShowCreate
 from headwater.sql.statements.show_objects import ShowObjects
 from headwater.sql.statements.show_variable import ShowVariable
+from headwater.sql.upstreams.load_generator import LoadGenerator
+from headwater.sql.upstreams.mysql import MySql
+from headwater.sql.upstreams.postgres import Postgres
 
 # kind -> (relation, columns); each relation has schema_id unless it says otherwise below
 _OBJECTS = {
@@ -82,6 +91,8 @@ def _objects(names: SessionNames, statement: ShowObjects) -> str:
         return _filter(statement, inner, "name")
     if statement.kind == "subsources":
         return _subsources(names, statement)
+    if statement.kind == "references":
+        return _references(names, statement)
     relation, columns = _OBJECTS[statement.kind]
     conditions = [_schema_condition(names, statement.from_)] if statement.on is None else []
     if statement.on is not None:
@@ -120,11 +131,31 @@ def _on_condition(names: SessionNames, statement: ShowObjects) -> str:
 
 
 def _subsources(names: SessionNames, statement: ShowObjects) -> str:
-    if statement.on is not None:
+    if statement.on is None:
+        condition = _schema_condition(names, statement.from_)
+    else:
         item = names.resolve_item(statement.on.parts)
         if item.kind != "source":
             raise UserError(f"cannot show subsources on {names.full_name(item)} because it is a {item.kind}")
-    return _filter(statement, "SELECT name, type FROM mz_internal.mz_show_sources WHERE false", "name")
+        progress = item.progress_id
+        ids = [progress, *(s.id for s in subsources_of(names.state, item))] if progress is not None else []
+        condition = f"id IN ({', '.join(map(quote_string, ids))})" if ids else "false"
+    inner = (
+        "SELECT name, type FROM mz_internal.mz_show_sources"
+        f" WHERE type IN ('progress', 'subsource') AND {condition}"
+    )
+    return _filter(statement, inner, "name")
+
+
+def _references(names: SessionNames, statement: ShowObjects) -> str:
+    if statement.on is None:
+        raise UserError("SHOW REFERENCES needs ON and a source", hint="SHOW REFERENCES ON a_source")
+    item = names.resolve_item(statement.on.parts, "source")
+    inner = (
+        "SELECT namespace, name, columns, updated_at FROM mz_internal.mz_source_references"
+        f" WHERE source_id = {quote_string(item.id)}"
+    )
+    return _filter(statement, inner, "namespace, name")
 
 
 def _columns(names: SessionNames, statement: ShowColumns) -> str:
@@ -157,8 +188,31 @@ def _create(names: SessionNames, statement: ShowCreate) -> str:
     item: Item = names.resolve_item(statement.name.parts)
     if item.kind != kind:
         raise UserError(f"{statement.name} is not a {kind}")
-    text = redact(item.create_sql) if statement.redacted else item.create_sql
-    return _pair(names.full_name(item), text)
+    text = _declared(names, item)
+    return _pair(names.full_name(item), redact(text) if statement.redacted else text)
+
+
+def _declared(names: SessionNames, item: Item) -> str:
+    """What would make it again: a source of the older form with the subsources it has now."""
+    statement = parse_statement(item.create_sql)
+    found = subsources_of(names.state, item) if item.progress_id is not None else []
+    if not found or not isinstance(statement, CreateSource):
+        return item.create_sql
+    outputs, text, excluded = [], [], []
+    for subsource in found:
+        declared = parse_statement(subsource.create_sql)
+        if not isinstance(declared, CreateSubsource) or declared.external_reference is None:
+            raise InvariantViolation(f"{subsource.id} is not a subsource: {subsource.create_sql[:80]}")
+        reference = declared.external_reference
+        outputs.append(Output(reference, declared.name))
+        text += [Name((*reference.parts, column)) for column in declared.text_columns]
+        excluded += [Name((*reference.parts, column)) for column in declared.exclude_columns]
+    if isinstance(statement.upstream, LoadGenerator):
+        return replace(statement, outputs=AllTables()).render()
+    upstream = statement.upstream
+    if isinstance(upstream, Postgres | MySql):
+        upstream = replace(upstream, text_columns=tuple(text), exclude_columns=tuple(excluded))
+    return replace(statement, upstream=upstream, outputs=TheseTables(tuple(outputs))).render()
 
 
 def _pair(name: str, text: str) -> str:

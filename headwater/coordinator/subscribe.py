@@ -110,6 +110,7 @@ class Hub:
         self._plain = any(table.source_id is None for table in inputs.tables)
         self._hold = world.holds.acquire(inputs.ids(), ts)
         self._last: pa.Table | None = None  # a query's result at `reached`
+        self._single = self._single_table()
         self.ended = False  # nothing more will be said; who comes now needs another hub
         self.subscribers: set[Subscriber] = set()
         self._task: asyncio.Task[None] | None = None
@@ -182,11 +183,10 @@ class Hub:
         """
         last = self._last if own else None
         stamps = self._stamps(after, until)
-        single = self._single_table()
         previous = after
         for ts in sorted(stamps):
-            if single is not None:
-                rows = await self._table_changes(single, stamps[ts], previous)
+            if self._single is not None:
+                rows = await self._table_changes(self._single, stamps[ts], previous)
             else:
                 rows, last = await self._query_changes(previous, ts, last)
                 if own:
@@ -196,19 +196,19 @@ class Hub:
                 yield Changes(ts, rows)
 
     def _single_table(self) -> str | None:
-        """The table's id when the relation is a whole table and nothing else."""
+        """The collection when the relation is a whole table and nothing else."""
         if len(self._inputs.tables) != 1 or self._inputs.sources or self._inputs.system:
             return None
         table = self._inputs.tables[0]
         whole = self._world.whole_table_query(table)
-        return table.id if whole is not None and whole.root == self.query.root else None
+        return table.collection_id if whole is not None and whole.root == self.query.root else None
 
     def _stamps(self, after: int, until: int) -> dict[int, list[FileEntry]]:
         """Timestamps at which any input changed; with the files of tables."""
         stamps: dict[int, list[FileEntry]] = {}
         ledger = self._world.ledger
         for table in self._inputs.tables:
-            for file in ledger.change_files(table.id, after, until):
+            for file in ledger.change_files(table.collection_id, after, until):
                 stamps.setdefault(file.ts, []).append(file)
         for source in self._inputs.sources:
             for ts, _ in ledger.bindings(source.id, after, until):
@@ -289,9 +289,12 @@ class Hub:
         """The query's rows at a timestamp that the hub holds."""
         hold = self._world.holds.acquire(self._inputs.ids(), ts)
         try:
-            plans = {table.id: self._world.ledger.read_plan(table.id, ts) for table in self._inputs.tables}
-            for id_, plan in plans.items():
-                hold.uses(id_, plan.state_as_of)
+            plans = {
+                table.id: self._world.ledger.read_plan(table.collection_id, ts)
+                for table in self._inputs.tables
+            }
+            for plan in plans.values():
+                hold.uses(plan.collection_id, plan.state_as_of)
             read = PreparedRead(self.query, self._inputs, ts, hold, self._world.system_facts, plans)
             batches = [batch async for batch in self._world.reads.run(read, "auto")]
         finally:

@@ -53,50 +53,76 @@ _NAMESPACES = frozenset(
 """What an error of a source may say before its text that it is from."""
 
 
-def _details(status: Status) -> str | None:
+def _details(status: Status, further_hint: str | None = None) -> str | None:
     details: dict[str, object] = {}
     if status.error is not None:
         namespace, _, message = status.error.partition(": ")
         known = namespace in _NAMESPACES
         details["namespaced"] = {namespace: message} if known else {"internal": status.error}
-    if status.hint is not None:
-        details["hints"] = [status.hint]
+    hints = [hint for hint in (status.hint, further_hint) if hint is not None]
+    if hints:
+        details["hints"] = hints
     return json.dumps(details) if details else None
 
 
+def _shown_id(world: Coordinator, id_: str) -> str | None:
+    """The item that a cluster's word is about; None when it is about what an item will be."""
+    item = world.catalog.state.collections().get(id_)
+    if item is None:
+        return world.named_ids.get(id_, id_)  # of what has been dropped
+    return item.id if item.collection_id == id_ else None
+
+
 def _statuses(world: Coordinator) -> Sequence[f.SourceStatus]:
+    found = [(_shown_id(world, s.id), s) for s in world.controller.health.statuses.values()]
     return [
-        f.SourceStatus(s.id, s.status, s.error, _details(s), s.at_ms)
-        for s in world.controller.health.statuses.values()
+        f.SourceStatus(id_, s.status, s.error, _details(s, _filling(world, id_)), s.at_ms)
+        for id_, s in found
+        if id_ is not None
     ]
 
 
+def _filling(world: Coordinator, item_id: str) -> str | None:
+    """What keeps columns that are being added to a table from being filled."""
+    item = world.catalog.state.items.get(item_id)
+    if item is None or item.widening is None:
+        return None
+    status = world.controller.health.statuses.get(item.widening["export"]["table_id"])
+    if status is None or status.error is None:
+        return None
+    return f"Columns are being added, but: {status.error}"
+
+
 def _history(world: Coordinator) -> Sequence[f.StatusEvent]:
+    found = [
+        (_shown_id(world, s.id), s) for entries in world.controller.health.history.values() for s in entries
+    ]
     return [
-        f.StatusEvent(s.id, s.status, s.error, _details(s), s.at_ms)
-        for entries in world.controller.health.history.values()
-        for s in entries
+        f.StatusEvent(id_, s.status, s.error, _details(s), s.at_ms) for id_, s in found if id_ is not None
     ]
 
 
 def _statistics(world: Coordinator) -> Sequence[f.SourceStatistics]:
     rows = []
-    state = world.catalog.state
-    for id_, numbers in world.controller.health.numbers.items():
-        item = state.items.get(id_)
-        if item is None:
+    all_numbers = world.controller.health.numbers
+    for id_, numbers in all_numbers.items():
+        item = world.catalog.state.collections().get(id_)
+        if item is None or item.collection_id != id_:
             continue
-        own = item.kind != "source"  # a source's row adds up those of its tables
+        own = item.stores  # a source's row adds up those of its tables
+        # While columns are added, what is read for them is the snapshot under way.
+        wider = None if item.widening is None else all_numbers.get(item.widening["export"]["table_id"])
+        snapshot = (wider or numbers).current
         rows.append(
             f.SourceStatistics(
-                id_,
+                item.id,
                 _replica(world),
                 numbers.counter("messages_received") if own else 0,
                 numbers.counter("bytes_received") if own else 0,
                 numbers.counter("updates_staged") if own else 0,
                 numbers.counter("updates_committed") if own else 0,
-                snapshot_records_known=numbers.current.get("snapshot_records_known"),
-                snapshot_records_staged=numbers.current.get("snapshot_records_staged"),
+                snapshot_records_known=snapshot.get("snapshot_records_known"),
+                snapshot_records_staged=snapshot.get("snapshot_records_staged"),
                 snapshot_committed=id_ in world.controller.hydrated if own else True,
                 offset_known=numbers.current.get("offset_known"),
                 offset_committed=numbers.current.get("offset_committed"),
@@ -115,9 +141,9 @@ def _readable(world: Coordinator) -> Sequence[tuple[str, int, int]]:
     """(id, since, upper) of every table and source."""
     items = world.catalog.state.items.values()
     return [
-        (item.id, world.holds.since(item.id), world.reads.upper(item))
+        (item.id, world.holds.since(item.collection_id), world.reads.upper(item))
         for item in items
-        if item.kind in ("table", "source")
+        if item.stores or item.ingests
     ]
 
 
@@ -199,8 +225,8 @@ def _storage_usage(world: Coordinator) -> Sequence[f.StorageUsage]:
     now_ms = world.clock.now_ms()
     rows = []
     for item in world.catalog.state.items.values():
-        if item.kind == "table" and world.ledger.collection(item.id) is not None and world.reads.upper(item):
-            plan = world.ledger.read_plan(item.id, TIMESTAMP_END - 1)
+        if item.stores and world.ledger.collection(item.collection_id) and world.reads.upper(item):
+            plan = world.ledger.read_plan(item.collection_id, TIMESTAMP_END - 1)
             rows.append(f.StorageUsage(item.id, plan.bytes(), now_ms))
     return rows
 

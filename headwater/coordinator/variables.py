@@ -206,8 +206,8 @@ _VARIABLES: Final = (
     ),
     Variable(
         "force_source_table_syntax",
-        "on",
-        "Clauses of the older form are refused",
+        "off",
+        "Clauses of the older form are refused, and at the next start older sources become tables",
         _boolean,
         "bool",
         system=True,
@@ -234,6 +234,11 @@ def find(name: str) -> Variable:
             hint="SHOW ALL lists the parameters.",
         )
     return variable
+
+
+def flag(system: Mapping[str, str], name: str) -> bool:
+    """Whether a system variable is on."""
+    return system.get(name, find(name).default) == "on"
 
 
 def checked(variable: Variable, text: str) -> str:

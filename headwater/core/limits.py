@@ -46,6 +46,8 @@ VERIFY_ROWS_MAX = 1_000
 """Rows that differ are shown up to this many."""
 SNAPSHOT_OFFER_S_MAX = 30.0
 """How long a prepared snapshot waits for its source to come between two ticks."""
+WIDENING_LINGER_S = 10.0
+"""How long a collection that a wider one has replaced stays, for statements that were under way."""
 COVER_CHECK_S = 0.05
 """How often a finished snapshot looks whether its source has covered the snapshot's point."""
 SNAPSHOT_CHUNK_ROWS = 500_000

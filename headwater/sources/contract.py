@@ -27,6 +27,10 @@ rest is read at the new point, and chunks with an index below zero bring what ha
 since in the places that were read already.  Of two rows with the same key the one that was
 read at the later point counts.
 
+A table that gets more columns is made anew beside itself: its rows are our own, of the binding,
+and only the new columns are read, at a point (`Side`).  For such a table `read` leaves nothing
+out, but what the point shows says nothing of those columns.
+
 Parts, chunks and points are plain values: parts and chunks are pickled to other
 processes, possibly on other machines; points are JSON, kept in the ledger.
 """
@@ -134,6 +138,25 @@ class SnapshotChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class Side:
+    """The point of a table whose further columns were read at it, beside rows that we had."""
+
+    point: Any
+    base_id: str  # the table whose rows they are
+    columns: tuple[str, ...]  # the reference's names of what was read, keys apart
+
+    def to_json(self) -> dict[str, Any]:
+        return {"side": self.base_id, "point": self.point, "columns": list(self.columns)}
+
+    @staticmethod
+    def of(point: Any) -> Side | None:
+        """What a point says of such a table; None when it is a point like others."""
+        if not isinstance(point, dict) or "side" not in point:
+            return None
+        return Side(point["point"], point["side"], tuple(point["columns"]))
+
+
+@dataclass(frozen=True, slots=True)
 class Reset:
     """All rows of the table are gone at this place of the stream (TRUNCATE)."""
 
@@ -155,7 +178,7 @@ class Reader(Protocol):
         points: Mapping[str, Any],
         rows_max: int,
     ) -> tuple[Frontier, tuple[ReadPart, ...]]:
-        """The end after cutting at about `rows_max`, and the parts; `points` by table id."""
+        """The end after cutting at about `rows_max`, and the parts; `points` by table id, some a `Side`."""
 
     def check(self, exports: tuple[Export, ...]) -> Mapping[str, DefiniteError]:
         """By table id: exports whose references are not what they were.  Called now and then; cheap."""
@@ -200,6 +223,7 @@ class SourceType:
     """An upstream kind."""
 
     name: str  # as mz_sources.type has it: "load-generator"
+    title: Callable[[Options], str]  # in messages: "multi-output load generator"
     progress_columns: tuple[Column, ...]
     progress_rows: Callable[[Any], list[tuple[Any, ...]]]  # frontier in JSON form -> rows of the source
     frontier_from_json: Callable[[Any], Frontier]
@@ -214,6 +238,10 @@ class SourceType:
     covers: Callable[[Frontier, Any], bool]  # whether a frontier has passed a point
     snapshot: Callable[[SnapshotChunk, Secrets], Iterator[pa.RecordBatch]]  # batches in state_schema
     drop: Callable[[Options, Secrets], None] = lambda options, secrets: None
+    single_output: Callable[[Options], bool] = lambda options: False
+    """Whether there is never more than one reference: a table need not name it, and may name its columns."""
+    metadata_columns: Callable[[Options], tuple[Column, ...]] = lambda options: ()
+    """Columns that a table may INCLUDE although no reference lists them."""
     pin: Callable[[Reference, tuple[str, ...], tuple[str, ...]], Reference] = (
         lambda reference, text_columns, exclude_columns: reference
     )

@@ -85,7 +85,6 @@ class Controller:
         self._changed = asyncio.Condition()
         self._task: asyncio.Task[None] | None = None
         self.cluster_pid = 0  # of the process whose counts are the current ones
-        self.on_progress: Callable[[], None] = lambda: None
 
     # What is wanted
 
@@ -134,7 +133,6 @@ class Controller:
         """Make those who wait look again."""
         async with self._changed:
             self._changed.notify_all()
-        self.on_progress()
 
     # Peeks
 

@@ -219,11 +219,6 @@ def test_a_publication_that_leaves_out_operations_is_warned_of(client: Client) -
         ),
         ("FROM POSTGRES CONNECTION plain (PUBLICATION 'p')", "plain is a table not a connection", None),
         ("FROM POSTGRES CONNECTION nothing (PUBLICATION 'p')", "unknown catalog item 'nothing'", None),
-        (
-            "FROM POSTGRES CONNECTION pg (PUBLICATION 'p') FOR ALL TABLES",
-            "FOR ALL TABLES not supported; use CREATE TABLE .. FROM SOURCE instead",
-            None,
-        ),
     ],
 )
 def test_a_source_that_cannot_be_is_refused(

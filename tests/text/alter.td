@@ -170,7 +170,11 @@ ALTER SOURCE
 0A000: ALTER SOURCE SET CLUSTER not yet supported
 
 ! ALTER SOURCE auction DROP SUBSOURCE users;
-0A000: ALTER SOURCE...DROP SUBSOURCE no longer supported; use DROP SOURCE
+XX000: source materialize.$schema.auction has no subsources: tables are created from it
+HINT: CREATE TABLE .. FROM SOURCE materialize.$schema.auction (REFERENCE ..), and DROP TABLE, do what is wanted.
+
+! ALTER SOURCE auction ADD SUBSOURCE bids;
+XX000: source materialize.$schema.auction has no subsources: tables are created from it
 
 = ALTER SOURCE auction REFRESH REFERENCES;
 ALTER SOURCE
@@ -222,6 +226,9 @@ u |
 # ALTER SYSTEM is the operator's.
 ! ALTER SYSTEM SET nothing = 1;
 42704: unrecognized configuration parameter "nothing"
+
+! SET force_source_table_syntax = on;
+55P02: parameter "force_source_table_syntax" cannot be changed by a session
 
 ! SET enable_create_table_from_source = off;
 55P02: parameter "enable_create_table_from_source" cannot be changed by a session

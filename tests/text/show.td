@@ -109,6 +109,12 @@ XX000: cannot show tables on materialize.$schema.alpha because it is a table
 ! SHOW SUBSOURCES ON alpha;
 XX000: cannot show subsources on materialize.$schema.alpha because it is a table
 
+! SHOW REFERENCES ON alpha;
+XX000: alpha is a table not a source
+
+! SHOW REFERENCES;
+XX000: SHOW REFERENCES needs ON and a source
+
 ! SHOW TABLES FROM $schema ON alpha;
 42601: Cannot specify both FROM and ON
 

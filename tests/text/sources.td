@@ -76,6 +76,17 @@ bids |
 bids_again | 
 organizations | 
 
+> SELECT namespace, name, columns FROM (SHOW REFERENCES ON auction LIKE '%s') WHERE name <> 'organizations';
+auction | accounts | {id,org_id,balance}
+auction | auctions | {id,seller,item,end_time}
+auction | bids | {id,buyer,auction_id,amount,bid_time}
+auction | users | {id,org_id,name}
+
+# Subsources are of the older form.
+> SHOW SUBSOURCES;
+
+> SHOW SUBSOURCES ON auction;
+
 > SHOW SOURCES;
 auction | load-generator | quickstart | 
 counter | load-generator | quickstart | 
@@ -156,8 +167,11 @@ XX000: unknown catalog item 'nothing'
 ! CREATE SOURCE x FROM LOAD GENERATOR NONSENSE;
 42601: Expected one of ...
 
-! CREATE SOURCE x FROM LOAD GENERATOR AUCTION FOR ALL TABLES;
-0A000: FOR ALL TABLES not supported; use CREATE TABLE .. FROM SOURCE instead
+! CREATE SOURCE x FROM LOAD GENERATOR AUCTION FOR TABLES (bids);
+0A000: FOR TABLES (..) unsupported
+
+! CREATE SOURCE x FROM LOAD GENERATOR COUNTER FOR ALL TABLES;
+XX000: FOR ALL TABLES is only valid for multi-output sources
 
 ! CREATE SOURCE x FROM LOAD GENERATOR COUNTER WITH (TIMESTAMP INTERVAL '1us');
 22023: invalid timestamp interval of 0ms, must be in the range [...ms, ...ms]

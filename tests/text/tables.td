@@ -265,7 +265,11 @@ XX000: unknown catalog item 'nothing'
 
 # Not here yet.
 ! ALTER TABLE t ADD COLUMN c int;
-0A000: ALTER TABLE ... ADD COLUMN not yet supported
+0A000: ALTER TABLE ... ADD COLUMN with a type not yet supported
+POSITION: 28
+
+! ALTER TABLE t ADD COLUMN c;
+0A000: cannot add a column to table "t": it is not fed by a source
 
 ! TRUNCATE t;
 0A000: TRUNCATE not yet supported

@@ -20,7 +20,15 @@ from tests.support.server import HeadwaterServer
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs/user"
-PAGES = ("quickstart", "sources-and-tables", "secrets-and-connections", "reading", "subscribe", "operations")
+PAGES = (
+    "quickstart",
+    "sources-and-tables",
+    "older-sources",
+    "secrets-and-connections",
+    "reading",
+    "subscribe",
+    "operations",
+)
 _BLOCK = re.compile(r"^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)

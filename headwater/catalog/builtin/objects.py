@@ -68,6 +68,7 @@ class Listed:
     description: str | None = None
     temporary: bool = False
     item: Item | None = None
+    source_id: str | None = None  # of the source that a table was made from
 
 
 def privileges(owner_id: str, type_: str) -> list[str]:
@@ -132,6 +133,11 @@ def writable(listed: Listed) -> bool:
     return listed.type == "table" and listed.item is not None and listed.item.source_id is None
 
 
+def named_source_id(state: CatalogState, item: Item) -> str | None:
+    """The source that a table was made from."""
+    return None if item.source_id is None else state.named_source(item.source_id).id
+
+
 def object_rows(objects: Sequence[Listed]) -> Columns:
     """The columns that mz_objects and mz_relations share."""
     return {
@@ -191,4 +197,5 @@ def _listed(state: CatalogState, item: Item) -> Listed:
         definition=None if item.definition is None else item.definition.rstrip("; \n") + ";",
         temporary=item.schema_id == TEMPORARY_SCHEMA_ID,
         item=item,
+        source_id=named_source_id(state, item),
     )

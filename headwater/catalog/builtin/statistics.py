@@ -52,19 +52,26 @@ def statistics_rows(rows: Sequence[SourceStatistics]) -> Columns:
 
 def with_exports(facts: SystemFacts) -> Sequence[SourceStatistics]:
     """The stored rows, with each source's row being the sum of its own and its exports'."""
-    stored = [s for s in facts.statistics() if s.id in facts.state.items]
+    state = facts.state
+    own: dict[tuple[str, str | None], list[SourceStatistics]] = {}
     exports: dict[tuple[str, str | None], list[SourceStatistics]] = {}
-    for row in stored:
-        source_id = facts.state.items[row.id].source_id
-        if source_id is not None:
-            exports.setdefault((source_id, row.replica_id), []).append(row)
     rows = []
-    for row in stored:
-        added = exports.pop((row.id, row.replica_id), [])
-        rows.append(_sum(row.id, row.replica_id, [row, *added], of_exports=added) if added else row)
+    for row in facts.statistics():
+        item = state.items.get(row.id)
+        if item is None:
+            continue
+        source_id = state.named_source(item.source_id or item.id).id
+        key = (source_id, row.replica_id)
+        if item.source_id is None:
+            own.setdefault(key, []).append(row)
+            continue
+        exports.setdefault(key, []).append(row)
+        if row.id != source_id:
+            rows.append(row)
     # A source may have said nothing of its own yet.
-    for (source_id, replica_id), added in exports.items():
-        rows.append(_sum(source_id, replica_id, added, of_exports=added))
+    for key in {**own, **exports}:
+        added = exports.get(key, [])
+        rows.append(_sum(*key, [*own.get(key, []), *added], of_exports=added))
     return rows
 
 

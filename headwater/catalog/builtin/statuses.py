@@ -18,14 +18,15 @@ def shown_statuses(facts: SystemFacts) -> Sequence[tuple[Item, str, SourceStatus
     known = {status.id: status for status in facts.source_statuses()}
     shown: list[tuple[Item, str, SourceStatus | None]] = []
     for item in facts.state.items.values():
-        if item.kind == "source":
-            shown.append((item, str(item.details["source_type"]), known.get(item.id)))
-        elif item.source_id is not None:
+        type_ = facts.state.source_type(item) if item.kind == "source" else "table"
+        if item.source_id is not None:
             own, parent = known.get(item.id), known.get(item.source_id)
             overridden = (
                 parent is not None
                 and parent.status in ("stalled", "paused")
                 and (own is None or own.status not in _OWN_TROUBLE)
             )
-            shown.append((item, "table", parent if overridden else own))
+            shown.append((item, type_, parent if overridden else own))
+        elif item.kind == "source":
+            shown.append((item, type_, known.get(facts.state.ingestion_of(item).id)))
     return shown

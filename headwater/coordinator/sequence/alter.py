@@ -7,14 +7,15 @@ from dataclasses import replace
 
 from headwater.catalog import updates
 from headwater.catalog.state import CatalogState, Item
+from headwater.coordinator import older_sources
 from headwater.coordinator.ddl import DdlScope, Outcome, Question, does_not_exist
+from headwater.coordinator.exports import answer_about, ask, ingestion_named
 from headwater.coordinator.renaming import exchanged, moved, on_clusters, rewritten, swapped
-from headwater.coordinator.source_details import check_interval, full_options, reference_json
-from headwater.coordinator.upstreams import Answer, answer_of, changed_meanwhile
+from headwater.coordinator.source_details import check_interval, reference_json
 from headwater.coordinator.variables import checked, find
-from headwater.core.errors import UserError, not_supported
+from headwater.core.errors import InvariantViolation, UserError, not_supported
 from headwater.core.limits import RETAIN_HISTORY_MS_DEFAULT, TICK_INTERVAL_MS_DEFAULT
-from headwater.sources import SOURCE_TYPES
+from headwater.sql.options import Duration
 from headwater.sql.parse import parse_statement
 from headwater.sql.statements.alter_rename import AlterRename
 from headwater.sql.statements.alter_source import AlterSource
@@ -22,6 +23,7 @@ from headwater.sql.statements.alter_swap import AlterSwap
 from headwater.sql.statements.alter_system import AlterSystem
 from headwater.sql.statements.alter_table import AlterTable
 from headwater.sql.statements.create_source import CreateSource
+from headwater.sql.statements.create_subsource import CreateSubsource
 from headwater.sql.statements.create_table import CreateTable
 from headwater.sql.statements.create_table_from_source import CreateTableFromSource
 
@@ -106,9 +108,8 @@ def source_question(scope: DdlScope, statement: AlterSource) -> Question | None:
     item = scope.names.find_item(statement.name.parts)
     if statement.action != "refresh references" or item is None or item.kind != "source":
         return None
-    source_type = SOURCE_TYPES[item.details["source_type"]]
-    kept, options = item.details["options"], full_options(scope.state, item.details["options"])
-    return lambda secrets: Answer(source_type.name, kept, source_type.references(options, secrets))
+    _, ingestion = ingestion_named(scope, statement.name)
+    return lambda secrets: ask(scope.state, ingestion, secrets)
 
 
 def plan_source(scope: DdlScope, statement: AlterSource) -> Outcome:
@@ -117,27 +118,53 @@ def plan_source(scope: DdlScope, statement: AlterSource) -> Outcome:
     if statement.if_exists and scope.names.find_item(statement.name.parts) is None:
         return Outcome(tag, notices=(does_not_exist("source", str(statement.name)),))
     item = scope.names.resolve_item(statement.name.parts, "source")
-    details = dict(item.details)
-    parsed = parse_statement(item.create_sql)
-    if not isinstance(parsed, CreateSource):
-        raise UserError(f"{item.name} is not a source")
     if statement.action == "refresh references":
-        answer = answer_of(scope)
-        if answer.options != details["options"]:
-            raise changed_meanwhile()
-        details["references"] = [reference_json(reference) for reference in answer.references]
-        details["references_updated_at_ms"] = scope.now_ms
-        return Outcome(tag, (updates.UpdateItem(item.id, details=details),))
+        _, ingestion = ingestion_named(scope, statement.name)
+        references = [reference_json(reference) for reference in answer_about(scope, ingestion).references]
+        details = {
+            **ingestion.details,
+            "references": references,
+            "references_updated_at_ms": scope.now_ms,
+        }
+        return Outcome(tag, (updates.UpdateItem(ingestion.id, details=details),))
     value = statement.value
-    if statement.option == "TIMESTAMP INTERVAL":
-        if value is not None:
-            check_interval(value.milliseconds)
-        details["timestamp_interval_ms"] = TICK_INTERVAL_MS_DEFAULT if value is None else value.milliseconds
-        parsed = replace(parsed, timestamp_interval=value)
-    else:
-        details["retain_history_ms"] = RETAIN_HISTORY_MS_DEFAULT if value is None else value.milliseconds
-        parsed = replace(parsed, retain_history=value)
-    return Outcome(tag, (updates.UpdateItem(item.id, create_sql=parsed.render(), details=details),))
+    parsed = parse_statement(item.create_sql)
+    if statement.option == "RETAIN HISTORY" and isinstance(parsed, CreateSource | CreateSubsource):
+        # A source without rows of its own says it for its subsources.
+        named = item.progress_id is not None
+        kept = [item, *(older_sources.subsources_of(scope.state, item) if named else ())]
+        return Outcome(tag, tuple(_retaining(one, value) for one in kept))
+    if not isinstance(parsed, CreateSource):
+        raise UserError(
+            f"Cannot modify the {statement.option} of a SOURCE.",
+            detail=f"{scope.full_name(item)} is a {scope.state.source_type(item)} of a source.",
+            hint="Name the source itself.",
+        )
+    if value is not None:
+        check_interval(value.milliseconds)
+    interval_ms = TICK_INTERVAL_MS_DEFAULT if value is None else value.milliseconds
+    ingestion = scope.state.ingestion_of(item)
+    details = {**ingestion.details, "timestamp_interval_ms": interval_ms}
+    text = replace(parsed, timestamp_interval=value).render()
+    return Outcome(
+        tag,
+        (
+            updates.UpdateItem(ingestion.id, details=details),
+            updates.UpdateItem(item.id, create_sql=text),
+        ),
+    )
+
+
+def _retaining(item: Item, value: Duration | None) -> updates.Update:
+    """How long the history of a source or table stays readable; None is the default."""
+    parsed = parse_statement(item.create_sql)
+    if not isinstance(parsed, CreateSource | CreateSubsource | CreateTable | CreateTableFromSource):
+        raise InvariantViolation(f"{item.id} has no history: {item.create_sql[:80]}")
+    retain_ms = RETAIN_HISTORY_MS_DEFAULT if value is None else value.milliseconds
+    details = {**item.details, "retain_history_ms": retain_ms}
+    return updates.UpdateItem(
+        item.id, create_sql=replace(parsed, retain_history=value).render(), details=details
+    )
 
 
 def plan_table(scope: DdlScope, statement: AlterTable) -> Outcome:
@@ -146,14 +173,7 @@ def plan_table(scope: DdlScope, statement: AlterTable) -> Outcome:
     if statement.if_exists and scope.names.find_item(statement.name.parts) is None:
         return Outcome(tag, notices=(does_not_exist("table", str(statement.name)),))
     item = scope.names.resolve_item(statement.name.parts, "table")
-    value = statement.retain_history
-    details = dict(item.details)
-    details["retain_history_ms"] = RETAIN_HISTORY_MS_DEFAULT if value is None else value.milliseconds
-    parsed = parse_statement(item.create_sql)
-    if not isinstance(parsed, CreateTable | CreateTableFromSource):
-        raise UserError(f"{item.name} is not a table")
-    text = replace(parsed, retain_history=value).render()
-    return Outcome(tag, (updates.UpdateItem(item.id, create_sql=text, details=details),))
+    return Outcome(tag, (_retaining(item, statement.retain_history),))
 
 
 def plan_system(scope: DdlScope, statement: AlterSystem) -> Outcome:

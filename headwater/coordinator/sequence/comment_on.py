@@ -31,7 +31,7 @@ def _target(scope: DdlScope, statement: CommentOn) -> tuple[str, str, int | None
                 raise UserError(
                     f'column "{statement.column}" of relation "{item.name}" does not exist',
                     "42703",
-                    hint=f"It has {', '.join(columns)}.",
+                    hint=f"It has {', '.join(columns)}." if columns else "It has none.",
                 )
             return item.kind, item.id, columns.index(statement.column) + 1
     item = names.resolve_item(parts, statement.kind)

@@ -11,12 +11,14 @@ from typing import Any
 
 from headwater.catalog import updates
 from headwater.catalog.state import Item
+from headwater.coordinator import older_sources
 from headwater.coordinator.api import Notice
 from headwater.coordinator.ddl import DdlScope, Outcome, Question, already_exists
 from headwater.coordinator.source_details import check_interval, full_options, reference_json
+from headwater.coordinator.source_form import older_form
 from headwater.coordinator.upstreams import Answer, answer_of, changed_meanwhile
 from headwater.core.clock import unique_name
-from headwater.core.errors import UserError
+from headwater.core.errors import UserError, not_supported
 from headwater.core.limits import (
     RETAIN_HISTORY_MS_DEFAULT,
     TICK_INTERVAL_MS_DEFAULT,
@@ -31,7 +33,9 @@ from headwater.sql.cursor import Name
 from headwater.sql.options import option_of
 from headwater.sql.statements.create_source import CreateSource
 from headwater.sql.upstreams import Upstream
+from headwater.sql.upstreams.kafka import Kafka
 from headwater.sql.upstreams.load_generator import LoadGenerator
+from headwater.sql.upstreams.mysql import MySql
 from headwater.sql.upstreams.postgres import Postgres
 
 LOAD_GENERATOR = "load-generator"
@@ -46,16 +50,21 @@ def question(scope: DdlScope, statement: CreateSource) -> Question | None:
         return None
     scope.names.resolve_cluster(statement.cluster or scope.facts.cluster)
     _interval_ms(statement)
+    older = older_form(scope.state.system_variables, statement)
     match statement.upstream:
         case LoadGenerator() as upstream:
             options = resolve_options(upstream.generator, written(upstream), scope.now_ms)
             references = SOURCE_TYPES[LOAD_GENERATOR].references
             return lambda secrets: Answer(LOAD_GENERATOR, options, references(options, secrets))
         case Postgres() as upstream:
-            return _postgres_question(scope, upstream)
+            return _postgres_question(scope, upstream, older)
+        case Kafka():
+            raise not_supported("KAFKA sources")
+        case MySql():
+            raise not_supported("MYSQL sources")
 
 
-def _postgres_question(scope: DdlScope, upstream: Postgres) -> Question:
+def _postgres_question(scope: DdlScope, upstream: Postgres, older: bool) -> Question:
     connection = _connection(scope, upstream)
     if upstream.publication is None:
         raise UserError(f"{PREFIX}CONNECTION must specify PUBLICATION")
@@ -63,7 +72,7 @@ def _postgres_question(scope: DdlScope, upstream: Postgres) -> Question:
         ("TEXT COLUMNS", upstream.text_columns),
         ("EXCLUDE COLUMNS", upstream.exclude_columns),
     ):
-        if columns:
+        if columns and not older:
             raise UserError(
                 f"{PREFIX}{option} option is unnecessary when no tables are added",
                 hint=f"Say it where the table is made: CREATE TABLE .. FROM SOURCE .. WITH ({option} (..))",
@@ -129,6 +138,10 @@ def plan(scope: DdlScope, statement: CreateSource) -> Outcome:
         },
         created_at_ms=scope.now_ms,
     )
+    used: tuple[updates.Requirement, ...] = (
+        updates.ClusterExists(cluster.id, cluster.name),
+        *(updates.ItemExists(connection.id, connection.name) for connection in connections),
+    )
     full = replace(
         statement,
         name=Name(scope.names.full_name_parts(item)),
@@ -137,12 +150,11 @@ def plan(scope: DdlScope, statement: CreateSource) -> Outcome:
         if_not_exists=False,
     )
     item = replace(item, create_sql=full.render())
-    requirements: tuple[updates.Requirement, ...] = (
-        updates.NameFree(schema.id, name),
-        updates.ClusterExists(cluster.id, cluster.name),
-        *(updates.ItemExists(connection.id, connection.name) for connection in connections),
-    )
-    return Outcome(tag, (updates.CreateItem(item),), requirements, answer.notices)
+    if older_form(scope.state.system_variables, statement):
+        outcome = older_sources.plan(scope, replace(statement, upstream=upstream), item, answer)
+        return replace(outcome, requirements=(*outcome.requirements, *used))
+    free = updates.NameFree(schema.id, name)
+    return Outcome(tag, (updates.CreateItem(item),), (free, *used), answer.notices)
 
 
 def _named_in_full(scope: DdlScope, upstream: Upstream, answer: Answer) -> tuple[tuple[Item, ...], Upstream]:

@@ -2,58 +2,55 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import replace
-from typing import Final
 
 from headwater.catalog import updates
 from headwater.catalog.state import Item
-from headwater.coordinator.ddl import DdlScope, Outcome, Question, already_exists, check_column_names
-from headwater.coordinator.source_details import full_options
-from headwater.coordinator.upstreams import Answer, answer_of, changed_meanwhile
+from headwater.coordinator.ddl import DdlScope, Outcome, Question, already_exists
+from headwater.coordinator.exports import (
+    answer_about,
+    ask,
+    export_details,
+    find_reference,
+    ingestion_named,
+    shape,
+)
+from headwater.coordinator.source_form import missing_tables
+from headwater.coordinator.variables import flag
 from headwater.core.errors import UserError
-from headwater.core.limits import RETAIN_HISTORY_MS_DEFAULT
-from headwater.core.relation import Relation
 from headwater.sources import SOURCE_TYPES
-from headwater.sources.contract import Export, Reference
-from headwater.sources.postgres.pin import PREFIX
+from headwater.sources.contract import Reference
 from headwater.sql.cursor import Name
 from headwater.sql.statements.create_table_from_source import CreateTableFromSource
-
-POSTGRES: Final = "postgres"
 
 
 def question(scope: DdlScope, statement: CreateTableFromSource) -> Question | None:
     """What the source's upstream has now, not what it had when it was last listed."""
-    source = scope.names.resolve_item(statement.source.parts, "source")
+    if not flag(scope.state.system_variables, "enable_create_table_from_source"):
+        raise UserError(
+            "CREATE TABLE ... FROM SOURCE is not supported",
+            "0A000",
+            hint="ALTER SYSTEM SET enable_create_table_from_source = on allows it.",
+        )
+    _, ingestion = ingestion_named(scope, statement.source)
     schema, name = scope.names.place(statement.name.parts)
     if statement.if_not_exists and scope.state.item_named(schema.id, name) is not None:
         return None
-    source_type = SOURCE_TYPES[source.details["source_type"]]
-    kept, options = source.details["options"], full_options(scope.state, source.details["options"])
-    return lambda secrets: Answer(source_type.name, kept, source_type.references(options, secrets))
+    return lambda secrets: ask(scope.state, ingestion, secrets)
 
 
 def plan(scope: DdlScope, statement: CreateTableFromSource) -> Outcome:
     """A new read-only table; any number may use the same reference."""
     tag = "CREATE TABLE"
-    source = scope.names.resolve_item(statement.source.parts, "source")
+    source, ingestion = ingestion_named(scope, statement.source)
     schema, name = scope.names.place(statement.name.parts)
-    if statement.if_not_exists and scope.state.item_named(schema.id, name) is not None:
-        return Outcome(tag, notices=(already_exists("table", name),))
-    reference = _resolve(scope, source, statement)
-    relation = _columns(reference, source, statement)
+    existing = scope.state.item_named(schema.id, name)
+    if statement.if_not_exists and existing is not None:
+        return Outcome(tag, notices=(already_exists(existing.kind, name),))
+    reference = _reference(scope, source, ingestion, statement)
+    shaped = shape(reference, ingestion, statement.columns, statement.encoding)
     item_id, oid = scope.new_item()
-    export = Export(
-        item_id,
-        reference.path(),
-        relation,
-        reference.relation.column_names(),
-        reference.discipline,
-        (("batch", scope.batch),),
-        reference.details,
-    )
-    retain = statement.retain_history
+    details = export_details(scope, item_id, reference, shaped, ingestion.id, statement.retain_history)
     item = Item(
         item_id,
         oid,
@@ -61,13 +58,9 @@ def plan(scope: DdlScope, statement: CreateTableFromSource) -> Outcome:
         name,
         "table",
         "",
-        relation,
+        shaped.relation,
         dependencies=(source.id,),
-        details={
-            "source_id": source.id,
-            "export": export.to_json(),
-            "retain_history_ms": RETAIN_HISTORY_MS_DEFAULT if retain is None else retain.milliseconds,
-        },
+        details=details,
         created_at_ms=scope.now_ms,
     )
     full = replace(
@@ -85,63 +78,14 @@ def plan(scope: DdlScope, statement: CreateTableFromSource) -> Outcome:
     )
 
 
-def _resolve(scope: DdlScope, source: Item, statement: CreateTableFromSource) -> Reference:
-    """The reference that 0 to 3 parts mean, matched from the end, as the table takes it."""
-    answer = answer_of(scope)
-    if answer.options != source.details["options"]:
-        raise changed_meanwhile()
-    available = answer.references
-    wanted = statement.reference.parts if statement.reference is not None else ()
-    if not wanted and answer.source_type == POSTGRES:
-        raise UserError(
-            f"{PREFIX}missing TABLES specification",
-            hint="Say which table is wanted: CREATE TABLE .. FROM SOURCE .. (REFERENCE schema.table)",
+def _reference(scope: DdlScope, source: Item, ingestion: Item, statement: CreateTableFromSource) -> Reference:
+    """The reference, as the table takes it."""
+    answer = answer_about(scope, ingestion)
+    source_type = SOURCE_TYPES[answer.source_type]
+    if statement.reference is None and source_type.name == "postgres":
+        raise missing_tables(
+            source_type.name,
+            "Say which table is wanted: CREATE TABLE .. FROM SOURCE .. (REFERENCE schema.table)",
         )
-    matching = [r for r in available if not wanted or r.path()[-len(wanted) :] == wanted]
-    text = ".".join(wanted)
-    position = statement.reference.position if statement.reference is not None else 0
-    if len(matching) > 1:
-        raise UserError(
-            f"reference {text} is ambiguous, consider specifying an additional layer of qualification",
-            position=position,
-            hint="It could be " + ", ".join(f'"{".".join(r.path())}"' for r in matching) + ".",
-        )
-    if not matching:
-        near = difflib.get_close_matches(wanted[-1], [r.name for r in available], n=1)
-        suggestion = f'Did you mean "{near[0]}"?  ' if near else ""
-        raise UserError(
-            f"reference to {text} not found in source",
-            detail=f'Source "{scope.full_name(source)}" has {len(available)} references now.',
-            hint=f"{suggestion}ALTER SOURCE .. REFRESH REFERENCES,"
-            " then SELECT name FROM mz_internal.mz_source_references lists them.",
-            position=position,
-        )
-    pin = SOURCE_TYPES[answer.source_type].pin
-    return pin(matching[0], statement.text_columns, statement.exclude_columns)
-
-
-def _columns(reference: Reference, source: Item, statement: CreateTableFromSource) -> Relation:
-    """The table's columns: the reference's, perhaps with other names."""
-    relation = reference.relation
-    if not statement.columns:
-        try:
-            check_column_names(relation.column_names())
-        except UserError as error:
-            raise replace(error, hint="WITH (EXCLUDE COLUMNS (..)) leaves a column out.") from None
-        return relation
-    if source.details["source_type"] == POSTGRES:
-        raise UserError("columns cannot be named for Postgres sources")
-    references = source.details["references"]
-    if len(references) > 1:
-        raise UserError("columns cannot be named for multi-output load generator sources")
-    if len(statement.columns) != len(relation.columns):
-        raise UserError(
-            f"{len(statement.columns)} column names were given, but the reference has"
-            f" {len(relation.columns)} columns",
-            hint=f"It has {', '.join(relation.column_names())}.",
-        )
-    check_column_names(statement.columns)
-    renamed = tuple(
-        replace(column, name=new) for column, new in zip(relation.columns, statement.columns, strict=True)
-    )
-    return Relation(renamed, relation.keys)
+    found = find_reference(answer.references, statement.reference, scope.full_name(source))
+    return source_type.pin(found, statement.text_columns, statement.exclude_columns)

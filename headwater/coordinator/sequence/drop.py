@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from headwater.catalog import updates
 from headwater.catalog.state import SYSTEM_SCHEMAS, CatalogState, Item
-from headwater.coordinator.ddl import DdlScope, Outcome, does_not_exist
+from headwater.coordinator.ddl import CASCADE_HINT, DdlScope, Outcome, check_restrict, does_not_exist
 from headwater.core.errors import UserError
 from headwater.sql.cursor import Name
 from headwater.sql.statements.drop import Drop
-
-_CASCADE_HINT = "Use DROP ... CASCADE to drop the dependent objects too."
 
 
 def plan(scope: DdlScope, statement: Drop) -> Outcome:
@@ -39,7 +37,7 @@ def _items(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
     order = scope.state.drop_order(ids)
     if not statement.cascade:
         for item in found:
-            _check_restrict(scope.state, item, set(ids))
+            check_restrict(scope.state, item, set(ids))
     return Outcome(tag, tuple(updates.DropItem(id_) for id_ in order), notices=tuple(notices))
 
 
@@ -47,18 +45,6 @@ def _find(scope: DdlScope, statement: Drop, name: Name) -> Item | None:
     if statement.if_exists and scope.names.find_item(name.parts) is None:
         return None
     return scope.names.resolve_item(name.parts, statement.kind)
-
-
-def _check_restrict(state: CatalogState, item: Item, dropped: set[str]) -> None:
-    for dependent_id in sorted(state.dependents.get(item.id, ())):
-        if dependent_id not in dropped:
-            dependent = state.items[dependent_id]
-            raise UserError(
-                f'cannot drop {item.kind} "{item.name}": still depended upon by'
-                f' {dependent.kind} "{dependent.name}"',
-                "2BP01",
-                hint=_CASCADE_HINT,
-            )
 
 
 def _drop_items_of(state: CatalogState, schema_ids: list[str]) -> tuple[updates.Update, ...]:
@@ -116,11 +102,11 @@ def _clusters(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
         cluster = scope.names.resolve_cluster(name.item)
         items = scope.state.items_of_cluster(cluster.id)
         if items and not statement.cascade:
-            first = items[0]
+            first = next((item for item in items if item.parent_id is None), items[0])
             raise UserError(
                 f'cannot drop cluster "{cluster.name}": still depended upon by {first.kind} "{first.name}"',
                 "2BP01",
-                hint=_CASCADE_HINT,
+                hint=CASCADE_HINT,
             )
         order = scope.state.drop_order([item.id for item in items])
         changes += [updates.DropItem(id_) for id_ in order]

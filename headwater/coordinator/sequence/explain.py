@@ -79,7 +79,7 @@ def _timestamp(session: SqlSession, query: Query, read: PreparedRead, as_json: b
             {
                 "name": world.full_name(item),
                 "id": item.id,
-                "read_frontier": world.holds.since(item.id),
+                "read_frontier": world.holds.since(item.collection_id),
                 "write_frontier": world.reads.upper(item),
             }
         )

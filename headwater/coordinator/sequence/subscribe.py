@@ -42,7 +42,11 @@ def _plan(session: SqlSession, statement: Subscribe, parameter_types: tuple[SqlT
         if item is not None and item.kind in ("secret", "connection"):
             full = names.full_name(item)
             raise UserError(f"'{full}' cannot be subscribed to because it is a {item.kind}")
-        query = plan_query(f"SELECT * FROM {statement.target}", names, session.facts())
+        try:
+            query = plan_query(f"SELECT * FROM {statement.target}", names, session.facts())
+        except UserError as error:
+            error.position = statement.target.position
+            raise
     else:
         text, offset = statement.target.text, statement.target.offset
         query = plan_query(text, names, session.facts(), parameter_types, offset)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from headwater.catalog.snapshot import with_article
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
 from headwater.core.clock import unique_name
 from headwater.core.errors import InvariantViolation, UserError
@@ -31,14 +32,18 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
     statement = prepared.parsed.statement
     if not isinstance(statement, VerifyTable):
         raise InvariantViolation("VERIFY TABLE of something else")
-    item = session.names().resolve_item(statement.name.parts, "table")
+    item = session.names().resolve_item(statement.name.parts)
+    if item.kind != "table" and not item.stores:
+        raise UserError(f"{statement.name} is {with_article(item.kind)} not a table")
     if item.source_id is None:
         raise UserError(
             f'table "{session.world.full_name(item)}" has no upstream to compare it with',
             "42809",
             hint="VERIFY TABLE is for tables that were created FROM SOURCE.",
         )
-    command = Verify(f"v{unique_name()[:12]}", item.source_id, item.id, session.world.full_name(item))
+    command = Verify(
+        f"v{unique_name()[:12]}", item.source_id, item.collection_id, session.world.full_name(item)
+    )
     return Result(lambda count: f"VERIFY {count}", prepared.columns, _answers(session, command))
 
 

@@ -107,6 +107,10 @@ def references(options: Options) -> tuple[Reference, ...]:
     return tuple(output.reference(generator.name) for output in generator.outputs(options))
 
 
+def _single(options: Options) -> bool:
+    return len(references(options)) == 1
+
+
 def metadata_columns(options: Options) -> tuple[Column, ...]:
     """Columns that an export may name although no reference lists them: INCLUDE OFFSET's."""
     generator = generator_of(options)
@@ -119,6 +123,7 @@ def _progress_rows(frontier: Any) -> list[tuple[Any, ...]]:
 
 LOAD_GENERATOR = SourceType(
     name=read.SOURCE_TYPE,
+    title=lambda options: "load generator" if _single(options) else "multi-output load generator",
     progress_columns=(Column("offset", UINT8),),
     progress_rows=_progress_rows,
     frontier_from_json=OffsetFrontier.from_json,
@@ -129,4 +134,6 @@ LOAD_GENERATOR = SourceType(
     prepare_snapshot=lambda options, secrets, exports: _Point(options, exports),
     covers=lambda frontier, point: True,
     snapshot=lambda chunk, secrets: read.snapshot(chunk),
+    single_output=_single,
+    metadata_columns=metadata_columns,
 )

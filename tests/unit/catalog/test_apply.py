@@ -262,7 +262,7 @@ def test_a_long_chain_of_views_can_be_dropped() -> None:
 
 def test_the_tables_of_a_source_are_those_it_feeds() -> None:
     state = populated_state()
-    assert [item.id for item in state.tables_of_source("u1")] == ["u2"]
+    assert [item.id for item in state.exports_of("u1")] == ["u2"]
     assert [item.id for item in state.temporary_items_of(SESSION_PID)] == ["u6"]
     assert [item.id for item in state.items_of_cluster("u1")] == ["u1"]
 

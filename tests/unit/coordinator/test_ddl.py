@@ -6,56 +6,11 @@ return; each test looks at the updates themselves or at the state they make.
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import replace
-
 import pytest
 
 from headwater.catalog import updates
-from headwater.catalog.apply import apply
-from headwater.catalog.state import CatalogState, Cluster, Database, Schema
-from headwater.coordinator.ddl import DdlScope, Outcome
-from headwater.coordinator.dispatch import DDL, QUESTIONS
 from headwater.core.errors import UserError
-from headwater.sql.parse import parse_statement
-from tests.unit.coordinator.scopes import scope_of
-
-
-class Catalog:
-    """A catalog that takes statements."""
-
-    def __init__(self) -> None:
-        self.state = CatalogState(
-            databases={"u1": Database("u1", 20_001, "materialize")},
-            schemas={"u1": Schema("u1", 20_002, "u1", "public"), "u2": Schema("u2", 20_003, "u1", "other")},
-            clusters={"u1": Cluster("u1", "quickstart", "local")},
-        )
-        self._numbers = itertools.count(1)
-
-    def scope(self) -> DdlScope:
-        return scope_of(self.state, self._numbers)
-
-    def plan(self, text: str) -> Outcome:
-        statement = parse_statement(text)
-        scope = self.scope()
-        question = QUESTIONS[type(statement)](scope, statement) if type(statement) in QUESTIONS else None
-        answer = None if question is None else question(self.secrets)
-        return DDL[type(statement)](replace(scope, answer=answer), statement)
-
-    def secrets(self, id_: str) -> bytes:
-        raise AssertionError(f"secret {id_} was not to be asked for")
-
-    def run(self, *texts: str) -> Catalog:
-        for text in texts:
-            outcome = self.plan(text)
-            for requirement in outcome.requirements:
-                updates.check(self.state, requirement)
-            for update in outcome.updates:
-                self.state = replace(apply(self.state, update), derived={})
-        return self
-
-    def sql_of(self, name: str) -> str:
-        return next(item.create_sql for item in self.state.items.values() if item.name == name)
+from tests.unit.coordinator.scopes import Catalog
 
 
 @pytest.fixture
@@ -91,7 +46,7 @@ def test_a_table_from_a_source_freezes_columns_and_full_reference(catalog: Catal
 
 def test_many_tables_may_use_one_reference(catalog: Catalog) -> None:
     catalog.run("CREATE TABLE bids_v2 FROM SOURCE s (REFERENCE auction.bids)")
-    assert len(catalog.state.tables_of_source("u1")) == 2
+    assert len(catalog.state.exports_of("u1")) == 2
 
 
 @pytest.mark.parametrize(

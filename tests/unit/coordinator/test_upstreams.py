@@ -25,7 +25,7 @@ from headwater.sources.postgres.facts import ColumnFacts, Facts, KeyFacts, Publi
 from headwater.sources.postgres.inspect import Examination
 from headwater.sources.postgres.pin import reference_of
 from headwater.sql.parse import parse_statement
-from tests.unit.coordinator.test_ddl import Catalog
+from tests.unit.coordinator.scopes import Catalog
 
 TABLE = TableFacts(
     *(16_400, "public", "t"),

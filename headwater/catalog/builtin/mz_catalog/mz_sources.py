@@ -6,17 +6,27 @@ from headwater.catalog.builtin.facts import SystemFacts
 from headwater.catalog.builtin.objects import privileges, redacted
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import BuiltinTable, Columns
+from headwater.catalog.state import CatalogState, Item
+
+
+def _connection_id(state: CatalogState, source: Item) -> str | None:
+    ingestion = state.ingestion_of(source)
+    if not ingestion.ingests or source.parent_id is not None:
+        return None
+    connection_id = ingestion.details["options"].get("connection_id")
+    return None if connection_id is None else str(connection_id)
 
 
 def _rows(facts: SystemFacts) -> Columns:
-    sources = [item for item in facts.state.items.values() if item.kind == "source"]
+    state = facts.state
+    sources = [item for item in state.items.values() if item.kind == "source"]
     return {
         "id": [s.id for s in sources],
         "oid": [s.oid for s in sources],
         "schema_id": [s.schema_id for s in sources],
         "name": [s.name for s in sources],
-        "type": [s.details["source_type"] for s in sources],
-        "connection_id": [s.details["options"].get("connection_id") for s in sources],
+        "type": [state.source_type(s) for s in sources],
+        "connection_id": [_connection_id(state, s) for s in sources],
         "size": None,
         "envelope_type": [s.details.get("envelope_type") for s in sources],
         "key_format": [s.details.get("key_format") for s in sources],

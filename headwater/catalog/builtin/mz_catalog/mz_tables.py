@@ -27,7 +27,7 @@ def _rows(objects: Sequence[Listed]) -> Columns:
         "privileges": [privileges(o.owner_id, o.type) for o in tables],
         "create_sql": [o.create_sql for o in tables],
         "redacted_create_sql": [redacted(o.create_sql) for o in tables],
-        "source_id": [None if o.item is None else o.item.source_id for o in tables],
+        "source_id": [o.source_id for o in tables],
     }
 
 

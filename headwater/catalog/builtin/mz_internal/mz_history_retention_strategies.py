@@ -9,7 +9,7 @@ from headwater.core.limits import RETAIN_HISTORY_MS_DEFAULT
 
 
 def _rows(facts: SystemFacts) -> Columns:
-    kept = [item for item in facts.state.items.values() if item.kind in ("table", "source")]
+    kept = [item for item in facts.state.items.values() if item.stores or item.ingests]
     return {
         "id": [item.id for item in kept],
         "strategy": "FOR",

@@ -12,9 +12,7 @@ def _rows(facts: SystemFacts) -> Columns:
     known = {status.id for status in reported}
     # A plain table is complete from the start; one from a source is not until somebody says so.
     rest = [
-        item
-        for item in facts.state.items.values()
-        if item.id not in known and item.kind in ("table", "source")
+        item for item in facts.state.items.values() if item.id not in known and (item.stores or item.ingests)
     ]
     return {
         "object_id": [*(s.id for s in reported), *(item.id for item in rest)],

@@ -9,10 +9,10 @@ from headwater.catalog.builtin.table import BuiltinTable, Columns
 
 def _rows(facts: SystemFacts) -> Columns:
     items = facts.state.items.values()
-    sources = [s for s in items if s.kind == "source" and s.details["source_type"] == "postgres"]
+    sources = [s for s in items if s.ingests and s.details["source_type"] == "postgres"]
     options = [source.details["options"] for source in sources]
     return {
-        "id": [source.id for source in sources],
+        "id": [facts.state.named_source(source.id).id for source in sources],
         "replication_slot": [option["slot"] for option in options],
         "timeline_id": [option["identity"]["timeline"] for option in options],
     }

@@ -13,7 +13,7 @@ def _rows(facts: SystemFacts) -> Columns:
     return {
         "id": [s.id for s in sources],
         "name": [s.name for s in sources],
-        "type": [s.details["source_type"] for s in sources],
+        "type": [facts.state.source_type(s) for s in sources],
         "cluster": [None if s.cluster_id is None else clusters[s.cluster_id].name for s in sources],
         "schema_id": [s.schema_id for s in sources],
         "cluster_id": [s.cluster_id for s in sources],

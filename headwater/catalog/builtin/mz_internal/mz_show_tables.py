@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headwater.catalog.builtin.facts import SystemFacts
+from headwater.catalog.builtin.objects import named_source_id
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import BuiltinTable, Columns
 
@@ -15,7 +16,7 @@ def _rows(facts: SystemFacts) -> Columns:
         "schema_id": [t.schema_id for t in tables],
         "name": [t.name for t in tables],
         "comment": [facts.state.comment_on("table", t.id) or "" for t in tables],
-        "source_id": [t.source_id for t in tables],
+        "source_id": [named_source_id(facts.state, t) for t in tables],
     }
 
 

@@ -19,14 +19,14 @@ def _rows(facts: SystemFacts) -> Columns:
     references = [
         (item, reference)
         for item in facts.state.items.values()
-        if item.kind == "source"
-        for reference in item.details.get("references", ())
+        if item.ingests
+        for reference in item.details["references"]
     ]
     return {
-        "source_id": [item.id for item, _ in references],
+        "source_id": [facts.state.named_source(item.id).id for item, _ in references],
         "namespace": [_namespace(reference.get("namespace")) for _, reference in references],
         "name": [reference["name"] for _, reference in references],
-        "updated_at": [moment(item.details.get("references_updated_at_ms", 0)) for item, _ in references],
+        "updated_at": [moment(item.details["references_updated_at_ms"]) for item, _ in references],
         "columns": [reference.get("columns") for _, reference in references],
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headwater.catalog.builtin.exports import upstream_tables
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import BuiltinTable
 
@@ -17,4 +18,5 @@ RELATION = BuiltinTable(
         table_name text
         """
     ),
+    rows=lambda facts: upstream_tables(facts, "sql-server"),
 )

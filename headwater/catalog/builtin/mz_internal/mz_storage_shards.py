@@ -8,9 +8,9 @@ from headwater.catalog.builtin.table import BuiltinTable, Columns
 
 
 def _rows(facts: SystemFacts) -> Columns:
-    # The directories of an object's log and state are named after its id.
-    kept = [item.id for item in facts.state.items.values() if item.kind in ("table", "source")]
-    return {"object_id": kept, "shard_id": list(kept)}
+    kept = [item for item in facts.state.items.values() if item.stores or item.ingests]
+    # The directories of an object's log and state are named after this.
+    return {"object_id": [item.id for item in kept], "shard_id": [item.collection_id for item in kept]}
 
 
 RELATION = BuiltinTable(
