@@ -25,13 +25,15 @@ import structlog
 
 from headwater.cluster.donors import DONOR, OwnPoint, is_own
 from headwater.cluster.jobs import DriverLost
-from headwater.cluster.tasks import CopyTask, PruneTask, SnapshotTask
+from headwater.cluster.tasks import CopyTask, PruneTask, SnapshotTask, WidenTask
+from headwater.cluster.widening import SidePoint, side_of
 from headwater.cluster.world import World
 from headwater.core.change import FileEntry
 from headwater.core.errors import DefiniteError, HeadwaterError, TransientError
 from headwater.core.frontier import Frontier
 from headwater.core.limits import (
     COVER_CHECK_S,
+    FOLD_BUCKET_BYTES,
     FOLD_TASK_MEMORY_BYTES,
     RETRY_DELAY_S_MAX,
     RETRY_DELAY_S_MIN,
@@ -40,7 +42,7 @@ from headwater.core.limits import (
 )
 from headwater.observe.failpoints import failpoint
 from headwater.persist.state import commit_state
-from headwater.sources.contract import Export, SnapshotChunk, SnapshotPoint, SourceType
+from headwater.sources.contract import Export, Side, SnapshotChunk, SnapshotPoint, SourceType
 
 if TYPE_CHECKING:
     from headwater.cluster.ingestion import Ingestion
@@ -127,8 +129,10 @@ class Backfill:
             anew = known.keys() & taken.points.keys() - taken.kept
             ledger.rejoin({id_: taken.points[id_] for id_ in anew}, ts)
             failpoint("ingestion.after_join")
-            donors = [point[DONOR] for point in taken.points.values() if is_own(point)]
-            self._world.pin(self, dict.fromkeys(donors, ts))
+            sides = [Side.of(point) for point in taken.points.values()]
+            used = [point[DONOR] for point in taken.points.values() if is_own(point)]
+            used += [side.base_id for side in sides if side is not None]
+            self._world.pin(self, dict.fromkeys(used, ts))
         except (TransientError, DefiniteError) as error:
             self._refusal = error
             return {}
@@ -167,12 +171,7 @@ class Backfill:
         exports = tuple(self._exports.values())
         if not exports:
             return True
-        donors = self._ingestion.donors(exports)
-        prepared: SnapshotPoint
-        if donors is not None:
-            prepared = OwnPoint(donors)
-        else:
-            prepared = self._type.prepare_snapshot(self._ingestion.options, self._world.secrets, exports)
+        prepared = self._prepare(exports)
         try:
             self._prepared, self._refusal = prepared, None
             self._taken.clear()
@@ -194,6 +193,19 @@ class Backfill:
         finally:
             prepared.close()
             self._world.unpin(self)
+
+    def _prepare(self, exports: tuple[Export, ...]) -> SnapshotPoint:
+        """From our own tables if they have all of it, by the side if they have some, or as a whole."""
+        options, secrets = self._ingestion.options, self._world.secrets
+        base = self._ingestion.base(exports[0]) if len(exports) == 1 else None
+        side = side_of(exports[0], base) if base is not None else None
+        if base is not None and side is not None:
+            prepared = self._type.prepare_snapshot(options, secrets, (side,))
+            return SidePoint(prepared, side, base)
+        donors = self._ingestion.donors(exports)
+        if donors is not None:
+            return OwnPoint(donors)
+        return self._type.prepare_snapshot(options, secrets, exports)
 
     def _read_all(self, prepared: SnapshotPoint) -> bool:
         ledger, data_dir = self._world.ledger, self._world.data_dir
@@ -287,6 +299,9 @@ class Backfill:
         earlier = [file for file in before.values() if file.rows]
         if any(chunk.index < 0 for chunk in missing):
             earlier = self._pruned(export, collection.joined_ts, earlier, files)
+        side = Side.of(collection.point)
+        if side is not None:
+            return self._widened(export, collection.joined_ts, side.base_id, earlier + files)
         return earlier + files
 
     def _pruned(
@@ -299,6 +314,20 @@ class Backfill:
         tasks = [
             PruneTask(data_dir, export, as_of, index, file, tuple(later), FOLD_TASK_MEMORY_BYTES)
             for index, file in enumerate(earlier)
+        ]
+        return [file for file in self._world.jobs.run(tasks, BACKFILL_POOL) if file.rows]
+
+    def _widened(self, export: Export, as_of: int, base_id: str, side: list[FileEntry]) -> list[FileEntry]:
+        """The base's rows as of the binding at which the wider table joined, with what the side has."""
+        base = self._member(base_id)
+        plan = self._world.ledger.read_plan(base_id, as_of)
+        buckets = 1 + (plan.bytes() + sum(file.bytes for file in side)) // FOLD_BUCKET_BYTES
+        tasks = [
+            WidenTask(
+                *(str(self._world.data_dir), plan, base, tuple(side), export, as_of),
+                *(bucket, buckets, FOLD_TASK_MEMORY_BYTES),
+            )
+            for bucket in range(buckets)
         ]
         return [file for file in self._world.jobs.run(tasks, BACKFILL_POOL) if file.rows]
 
@@ -329,10 +358,14 @@ class Backfill:
     def _copy_task(self, chunk: SnapshotChunk, as_of: int) -> CopyTask:
         """The donor's rows as of the binding at which the table joined."""
         donor_id = chunk.details
-        donor = self._ingestion.member(donor_id)
-        if donor is None:
-            raise TransientError(f"table {donor_id} went away while another was copied from it")
+        donor = self._member(donor_id)
         ours = dict(zip(donor.columns, donor.relation.column_names(), strict=True))
         columns = tuple(ours[name] for name in chunk.export.columns)
         plan = self._world.ledger.read_plan(donor_id, as_of)
         return CopyTask(str(self._world.data_dir), plan, columns, chunk.export, as_of, FOLD_TASK_MEMORY_BYTES)
+
+    def _member(self, table_id: str) -> Export:
+        found = self._ingestion.member(table_id)
+        if found is None:
+            raise TransientError(f"table {table_id} went away while another was made from it")
+        return found

@@ -27,6 +27,7 @@ from headwater.cluster.backfill import Backfill
 from headwater.cluster.donors import donor_of, is_own
 from headwater.cluster.jobs import DriverLost
 from headwater.cluster.tasks import ReadTask, gather
+from headwater.cluster.widening import base_of
 from headwater.cluster.world import World
 from headwater.core.change import FileEntry
 from headwater.core.errors import DefiniteError, InvariantViolation, TransientError
@@ -38,7 +39,7 @@ from headwater.observe.failpoints import failpoint
 from headwater.persist.ledger import LedgerConflict
 from headwater.persist.ledger_tables import WriterState
 from headwater.sources import SOURCE_TYPES
-from headwater.sources.contract import Export, Reader
+from headwater.sources.contract import Export, Reader, Side
 
 log = structlog.get_logger("ingestion")
 
@@ -386,9 +387,7 @@ class Ingestion:
         self.upper = TIMESTAMP_END if self._writer.frontier is None else ts + 1
         for table_id, error in errors.items():
             self.poisoned(table_id, error.message)
-        self._points = {
-            id_: at for id_, at in self._points.items() if not self.source_type.covers(reached, at)
-        }
+        self._points = {id_: at for id_, at in self._points.items() if not self._covers(reached, at)}
         for table_id, written in files.items():
             self._counters.setdefault(table_id, Counters()).add(written)
         source = self._counters.setdefault(self.source_id, Counters())
@@ -477,6 +476,12 @@ class Ingestion:
     def member(self, table_id: str) -> Export | None:
         return self._members.get(table_id)
 
+    def base(self, export: Export) -> Export | None:
+        """The narrower table that an export takes the place of, if its rows can be used."""
+        id_ = base_of(export)
+        usable = id_ is not None and id_ in self.hydrated() and id_ not in self._poisoned
+        return self._members.get(id_) if usable and id_ is not None else None
+
     def all_failed(self, table_ids: list[str]) -> bool:
         """Whether all of these tables have stopped for good."""
         return self._poisoned.issuperset(table_ids)
@@ -509,16 +514,16 @@ class Ingestion:
         if is_own(point):
             return joined_ts
         binding = self._world.ledger.binding_at(self.source_id, joined_ts)
-        if binding is not None and self.source_type.covers(
-            self.source_type.frontier_from_json(binding[1]), point
-        ):
+        if binding is not None and self._covers(self.source_type.frontier_from_json(binding[1]), point):
             return joined_ts
         writer = self._writer
-        if not writer.ts or not self.source_type.covers(
-            self.source_type.frontier_from_json(writer.frontier), point
-        ):
+        if not writer.ts or not self._covers(self.source_type.frontier_from_json(writer.frontier), point):
             return None
         return writer.ts
+
+    def _covers(self, frontier: Frontier, point: Any) -> bool:
+        side = Side.of(point)
+        return self.source_type.covers(frontier, point if side is None else side.point)
 
     def backfill_progress(self, table_id: str, known: int, staged: int, committed: bool) -> None:
         """Rows known and staged so far; `committed` once the table may be read."""

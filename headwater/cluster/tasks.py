@@ -164,6 +164,47 @@ class PruneTask:
 
 
 @dataclass(frozen=True, slots=True)
+class WidenTask:
+    """Write one bucket of a table's rows joined with further columns, as a state file of the wider one."""
+
+    data_dir: str
+    plan: ReadPlan  # the narrower table's
+    base: Export
+    side: tuple[FileEntry, ...]
+    export: Export
+    as_of: int
+    bucket: int
+    buckets: int
+    memory_bytes: int
+
+    def run(self) -> FileEntry:
+        data_dir, export = Path(self.data_dir), self.export
+        path = state_file(export.table_id, self.as_of, self.bucket, unique_name()[:8])
+        if not self.side:
+            return write_file(data_dir, path, iter(()), state_schema(export.relation))
+        ours = dict(zip(export.columns, export.relation.column_names(), strict=True))
+        theirs = dict(zip(self.base.columns, self.base.relation.column_names(), strict=True))
+        keys = [export.columns[position] for position in export.relation.keys[0]]
+        same = " AND ".join(f"b.{quote(theirs[key])} = s.{quote(ours[key])}" for key in keys)
+        named = ", ".join(
+            f"b.{quote(theirs[name])} AS {quote(ours[name])}"
+            if name in theirs and name not in keys
+            else f"s.{quote(ours[name])}"
+            for name in export.columns
+        )
+        hashed = ", ".join(f"s.{quote(ours[key])}" for key in keys)
+        where = f" WHERE hash({hashed}) % {self.buckets} = {self.bucket}" if self.buckets > 1 else ""
+        query = (
+            f"SELECT {named} FROM {scan_files(data_dir, self.side)} AS s"
+            f" LEFT JOIN {relation_sql(self.plan, data_dir)} AS b ON {same}{where}"
+        )
+        inputs = (*self.plan.state, *self.plan.tail, *self.side)
+        return _write_query(
+            data_dir, query, inputs, path, export.table_id, export.relation, self.memory_bytes
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class FoldTask:
     """Write one bucket of a table's rows at the plan's timestamp as a state file.
 

@@ -36,6 +36,7 @@ def _offset(frontier: Frontier) -> int | None:
 
 POSTGRES = SourceType(
     name=SOURCE_TYPE,
+    title=lambda options: "Postgres",
     progress_columns=(Column("lsn", UINT8),),
     progress_rows=_progress_rows,
     frontier_from_json=LsnFrontier.from_json,

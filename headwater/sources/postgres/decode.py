@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +28,9 @@ import pyarrow.compute as pc
 from headwater.core import change
 from headwater.core.errors import DefiniteError, UserError
 from headwater.core.types import SqlType
-from headwater.formats.arrow import change_schema
+from headwater.formats.arrow import arrow_type, change_schema
 from headwater.formats.text import from_text
-from headwater.sources.contract import Export, ReadPart, Reset
+from headwater.sources.contract import Export, ReadPart, Reset, Side
 from headwater.sources.postgres import pgoutput
 from headwater.sources.postgres.frontier import lsn_text
 from headwater.sources.postgres.pgoutput import (
@@ -46,9 +46,24 @@ _BATCH_MESSAGES: Final = 65_536
 _NO_OLD_ROW: Final = (
     "old row missing from replication stream. Did you forget to set REPLICA IDENTITY to FULL for your table?"
 )
+_TRUNCATED: Final = "the table was truncated while columns were added to it"
 _NO_TOAST: Final = (
     "TOASTed value missing from old row. Did you forget to set REPLICA IDENTITY to FULL for your table?"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What of the stream a table has already."""
+
+    snapshot: str
+    columns: tuple[str, ...] | None = None  # only these, of every row; None: all of it
+
+    @staticmethod
+    def by(point: Any) -> Shown:
+        """By the point at which the table was read."""
+        side = Side.of(point)
+        return Shown(point["snapshot"]) if side is None else Shown(side.point["snapshot"], side.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +77,7 @@ class Segment:
     relations: tuple[bytes, ...]  # the newest Relation message of each table
     transaction: tuple[int, int]  # (commit's position, number) of the one that is under way
     first: int  # how many messages of the tick come before
-    points: Mapping[str, str]  # by table: the snapshot that it was read at, while it may matter
+    points: Mapping[str, Shown]  # by table: the snapshot that it was read at, while it may matter
 
     def load(self) -> bytes:
         """The messages' bytes."""
@@ -85,21 +100,32 @@ def read(part: ReadPart) -> Iterator[tuple[Export, pa.RecordBatch | Reset | Defi
     for export in part.exports:
         oid = export.details["oid"]
         numbers, reset = changes[oids == oid], truncated.get(oid)
+        shown: Integers = numbers[:0]
         point = segment.points.get(export.table_id)
         if point is not None:
-            snapshot = Snapshot.from_text(point)
-            numbers = numbers[~snapshot.shows(xids[numbers])]
+            snapshot = Snapshot.from_text(point.snapshot)
+            is_shown = snapshot.shows(xids[numbers])
+            shown, numbers = numbers[is_shown], numbers[~is_shown]
             if reset is not None and bool(snapshot.shows(xids[[reset]])[0]):
+                if point.columns is not None:
+                    yield export, decoder.error(export, reset, _TRUNCATED)
+                    continue
                 reset = None
         if reset is not None:
             yield export, Reset()
             numbers = numbers[numbers > reset]
         try:
+            if point is not None and point.columns is not None:
+                for batch in decoder.batches(export, shown, frozenset(point.columns)):
+                    yield export, batch
             for batch in decoder.batches(export, numbers):
                 yield export, batch
         except DefiniteError as error:
             yield export, error
 
+
+Places = list[int | None]
+"""By column of a table: its place in a tuple; None: what is said of it does not matter."""
 
 Shapes = dict[int, list[tuple[int, RelationMessage]]]
 """By table: from which message on it has which shape."""
@@ -125,31 +151,38 @@ class Decoder:
     shapes: Shapes
     first: int
 
-    def batches(self, export: Export, numbers: Integers) -> Iterator[pa.RecordBatch]:
-        """The changes that these messages are to a table."""
+    def batches(
+        self, export: Export, numbers: Integers, unsaid: frozenset[str] = frozenset()
+    ) -> Iterator[pa.RecordBatch]:
+        """The changes that these messages are to a table; they say nothing of the columns in `unsaid`."""
         shapes = self.shapes.get(export.details["oid"], [])
         for index, (since, relation) in enumerate(shapes):
             until = shapes[index + 1][0] if index + 1 < len(shapes) else len(self.stretch.kinds)
             mine = numbers[(numbers > since) & (numbers < until)]
             if not len(mine):
                 continue
-            places = self._places(export, relation, mine)
+            places = self._places(export, relation, mine, unsaid)
             for start in range(0, len(mine), _BATCH_MESSAGES):
                 chosen = mine[start : start + _BATCH_MESSAGES]
                 yield self._batch(export, len(relation.columns), places, chosen)
 
-    def _places(self, export: Export, relation: RelationMessage, numbers: Integers) -> list[int]:
+    def _places(
+        self, export: Export, relation: RelationMessage, numbers: Integers, unsaid: frozenset[str]
+    ) -> Places:
         """Where in a tuple each column of the table lies, if the table is still what was pinned."""
         pinned = export.details
         found = {column.name: (place, column) for place, column in enumerate(relation.columns)}
-        places = []
+        places: Places = []
         for column in pinned["columns"]:
+            if column["name"] in unsaid:
+                places.append(None)
+                continue
             place, now = found.get(column["name"], (0, None))
             same_type = now is not None and (
                 column["text"] or (now.type_oid, now.typmod) == (column["type_oid"], column["typmod"])
             )
             if not same_type or (relation.namespace, relation.name) != (pinned["schema"], pinned["table"]):
-                raise self._error(
+                raise self.error(
                     export,
                     numbers[0],
                     f"incompatible schema change: source table {pinned['table']} with oid {pinned['oid']}"
@@ -158,16 +191,20 @@ class Decoder:
             places.append(place)
         return places
 
-    def _error(self, export: Export, number: int, message: str) -> DefiniteError:
+    def error(self, export: Export, number: int, message: str) -> DefiniteError:
+        """A definite error at a message."""
         return DefiniteError(".".join(export.reference), lsn_text(int(self.lsns[number])), message)
 
-    def _batch(self, export: Export, width: int, places: list[int], numbers: Integers) -> pa.RecordBatch:
+    def _batch(self, export: Export, width: int, places: Places, numbers: Integers) -> pa.RecordBatch:
         came, came_from, went, went_from = self._came_and_went(export, width, places, numbers)
         rows = came.followed_by(went)
         which = np.concatenate((came_from, went_from))
         count = len(came_from)
         arrays = []
         for position, place in enumerate(places):
+            if place is None:
+                arrays.append(pa.nulls(len(which), arrow_type(export.relation.columns[position].type)))
+                continue
             texts = self.stretch.texts(rows.columns[place])
             missing = came.columns[place].kinds == pgoutput.NULL
             self._check_null(export, position, missing, came_from)
@@ -183,10 +220,10 @@ class Decoder:
         )
 
     def _came_and_went(
-        self, export: Export, width: int, places: list[int], numbers: Integers
+        self, export: Export, width: int, places: Places, numbers: Integers
     ) -> tuple[Tuples, Integers, Tuples, Integers]:
         """(rows that came, their messages, rows that went, their messages)."""
-        stretch, kept = self.stretch, set(places)
+        stretch, kept = self.stretch, {place for place in places if place is not None}
         kinds = stretch.kinds[numbers]
         starts = stretch.starts[numbers]
         # Insert and Delete have one tuple; an Update has an old one first, or has not.
@@ -202,31 +239,32 @@ class Decoder:
             gone, _ = stretch.tuples(stretch.starts[deleted] + 6, width, kept)
             fresh, _ = stretch.tuples(stretch.starts[inserted] + 6, width, kept)
         except ValueError as error:
-            raise self._error(export, numbers[0], str(error)) from error
+            raise self.error(export, numbers[0], str(error)) from error
         whole = stretch.data[stretch.starts[both] + 5] == pgoutput.OLD_ROW
         if export.discipline == "counted":
             for refused in (plain, both[~whole], deleted[self._without_row(deleted)]):
                 if len(refused):
-                    raise self._error(export, refused[0], _NO_OLD_ROW)
+                    raise self.error(export, refused[0], _NO_OLD_ROW)
         # An old key has the key's columns, an old row all of them.
-        always, key = np.ones(len(both), bool), {places[position] for position in _key(export)}
+        key_places = [place for position in _key(export) if (place := places[position]) is not None]
+        always, key = np.ones(len(both), bool), set(key_places)
         new_both = Tuples(
             {
                 place: column.where_unchanged(old.columns[place], always if place in key else whole)
                 for place, column in new_both.columns.items()
             }
         )
-        moved = self._keys_differ(places, export, old, new_both) if key else always
+        moved = self._keys_differ(key_places, old, new_both) if key else always
         for tuples, of in ((gone, deleted), (old.taken(moved), both[moved])):
-            for position in _key(export):
-                nameless = tuples.columns[places[position]].kinds == pgoutput.NULL
+            for position, place in zip(_key(export), key_places, strict=True):
+                nameless = tuples.columns[place].kinds == pgoutput.NULL
                 if export.details["columns"][position]["not_null"] and nameless.any():
                     # The replica identity is another one than it was: what went cannot be told.
-                    raise self._error(export, of[nameless][0], _NO_OLD_ROW)
+                    raise self.error(export, of[nameless][0], _NO_OLD_ROW)
         for column in new_both.columns.values():
             lost = moved & (column.kinds == pgoutput.UNCHANGED)
             if lost.any():  # what it was stands under another key
-                raise self._error(export, both[lost][0], _NO_TOAST)
+                raise self.error(export, both[lost][0], _NO_TOAST)
         return (
             fresh.followed_by(new_plain).followed_by(new_both),
             np.concatenate((inserted, plain, both)),
@@ -239,9 +277,16 @@ class Decoder:
         without: pgoutput.Booleans = kinds != pgoutput.OLD_ROW
         return without
 
-    def _upserts(self, came: Tuples, places: list[int]) -> pa.Array:
+    def _upserts(self, came: Tuples, places: Places) -> pa.Array:
         """The _op of rows that came: '+', or '~' with the columns that are left as they were."""
-        unsaid = np.stack([came.columns[place].kinds == pgoutput.UNCHANGED for place in places], axis=1)
+        count = len(next(iter(came.columns.values())).kinds)
+        unsaid = np.stack(
+            [
+                np.ones(count, bool) if place is None else came.columns[place].kinds == pgoutput.UNCHANGED
+                for place in places
+            ],
+            axis=1,
+        )
         if not unsaid.any():
             return pa.array([change.INSERT] * len(unsaid), pa.string())
         shapes, which = np.unique(unsaid, axis=0, return_inverse=True)
@@ -251,10 +296,9 @@ class Decoder:
         ]
         return pa.array(ops, pa.string()).take(pa.array(which.reshape(-1)))
 
-    def _keys_differ(self, places: list[int], export: Export, old: Tuples, new: Tuples) -> pgoutput.Booleans:
+    def _keys_differ(self, places: list[int], old: Tuples, new: Tuples) -> pgoutput.Booleans:
         differing: pgoutput.Booleans = np.zeros(len(next(iter(new.columns.values())).kinds), bool)
-        for position in _key(export):
-            place = places[position]
+        for place in places:
             before, after = self.stretch.texts(old.columns[place]), self.stretch.texts(new.columns[place])
             unequal = pc.fill_null(pc.not_equal(before, after), True)
             differing |= unequal.to_numpy(zero_copy_only=False)
@@ -268,7 +312,7 @@ class Decoder:
         if column["not_null"] and missing.any():
             number = numbers[missing][0]
             name = f"{pinned['schema']}.{pinned['table']}.{column['name']}"
-            raise self._error(
+            raise self.error(
                 export, number, f"PG column {name} contained NULL data, despite having NOT NULL constraint"
             )
 
@@ -278,7 +322,7 @@ class Decoder:
             return typed(texts, type_)
         except UserError:
             index, error = first_error(texts, type_)
-            raise self._error(export, numbers[index], f'column "{name}": {error}') from None
+            raise self.error(export, numbers[index], f'column "{name}": {error}') from None
 
 
 def _key(export: Export) -> tuple[int, ...]:

@@ -42,6 +42,7 @@ from headwater.core.limits import (
 )
 from headwater.sources.contract import Export, Options, ReadPart, Secrets, Waits
 from headwater.sources.postgres.connection import bounded, connect
+from headwater.sources.postgres.decode import Shown
 from headwater.sources.postgres.facts import Facts, changed, missing_publication, moved
 from headwater.sources.postgres.frontier import LsnFrontier, lsn_of, lsn_text
 from headwater.sources.postgres.inspect import inspect
@@ -321,7 +322,7 @@ class PostgresReader:
         points: Mapping[str, Any],
         rows_max: int,
     ) -> tuple[Frontier, tuple[ReadPart, ...]]:
-        snapshots = {table_id: point["snapshot"] for table_id, point in points.items()}
+        snapshots = {table_id: Shown.by(point) for table_id, point in points.items()}
         segments, reached = self._spool.take(_lsn(end), snapshots)
         parts: list[ReadPart] = []
         for segment, tables in segments:

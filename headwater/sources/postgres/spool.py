@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from headwater.core.clock import unique_name
 from headwater.core.limits import REPLICATION_SEGMENT_BYTES, REPLICATION_TICK_BYTES_MAX
-from headwater.sources.postgres.decode import Segment
+from headwater.sources.postgres.decode import Segment, Shown
 
 _BEGIN, _COMMIT, _RELATION, _TRUNCATE = b"BCRT"
 _CHANGES: Final = frozenset(b"IUD")
@@ -110,7 +110,7 @@ class Spool:
         part.data = bytearray()
 
     def take(
-        self, until: int, points: Mapping[str, str]
+        self, until: int, points: Mapping[str, Shown]
     ) -> tuple[list[tuple[Segment, set[int]]], int | None]:
         """Whole transactions that end at or before `until`, about as much as a tick may have.
 
@@ -208,7 +208,7 @@ def _relations_in(data: bytes, lengths: npt.NDArray[np.int64]) -> dict[int, byte
     return {int.from_bytes(message[1:5], "big"): message for message in messages}
 
 
-def _segment(part: _Part, first: int, points: Mapping[str, str]) -> Segment:
+def _segment(part: _Part, first: int, points: Mapping[str, Shown]) -> Segment:
     return Segment(
         bytes(part.data),
         None if part.path is None else str(part.path),

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from headwater.core.errors import DefiniteError
 from headwater.sources.contract import Export, ReadPart, Reset
-from headwater.sources.postgres.decode import Segment, read
+from headwater.sources.postgres.decode import Segment, Shown, read
 from tests.unit.sources.postgres import stream
 from tests.unit.sources.postgres.stream import SHAPE, UNCHANGED
 
@@ -128,9 +128,30 @@ def test_a_table_is_not_given_what_its_snapshot_shows() -> None:
         *in_transaction(stream.truncate(stream.OID), xid=8),
     ]
     messages += in_transaction(stream.insert((2, "b")), xid=9)
-    part = stream.segment(messages, points={"u1": "7:9:7"})
+    part = stream.segment(messages, points={"u1": Shown("7:9:7")})
     assert decoded(part, stream.export()) == [("+", 1, "a"), ("+", 2, "b")]
     assert decoded(part, stream.export(table_id="u2")) == [Reset(), ("+", 2, "b")]
+
+
+def test_what_a_point_shows_says_nothing_of_columns_that_were_read_at_it() -> None:
+    narrow = stream.relation([("id", 23)])
+    messages = in_transaction(narrow, stream.insert((1,)), stream.delete((2,)), xid=6)
+    messages += in_transaction(stream.update((1, "then")), xid=6)
+    messages += in_transaction(stream.insert((3, "later")), xid=9)
+    part = stream.segment(messages, points={"u1": Shown("7:9:7", ("name",))})
+    assert decoded(part, stream.export()) == [
+        ("~1", 1, None),
+        ("-", 2, None),
+        ("~1", 1, None),
+        ("+", 3, "later"),
+    ]
+
+
+def test_a_truncation_that_a_point_shows_ends_the_adding_of_columns() -> None:
+    messages = in_transaction(stream.truncate(stream.OID), stream.insert((1, "a")), xid=6)
+    part = stream.segment(messages, points={"u1": Shown("7:9:7", ("name",))})
+    (error,) = decoded(part, stream.export())
+    assert "truncated while columns were added" in str(error)
 
 
 def test_changes_are_read_in_the_shape_they_were_written_in() -> None:

@@ -1,0 +1,266 @@
+"""ALTER TABLE .. ADD COLUMN over a real upstream: filled for all rows, without a gap for anybody.
+
+Method: writers go on upstream and readers, views and a subscription go on here while columns are
+added; processes are killed in the middle of it.  Afterwards VERIFY TABLE compares every row with the
+upstream, and nothing that read the table before has seen an error, a gap or another shape.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from headwater.observe.failpoints import FOLDER_VARIABLE
+from tests.postgres.conftest import Database
+from tests.support.server import QUICK_SPARK, HeadwaterServer, eventually
+
+ROWS = 20_000
+
+
+@pytest.fixture
+def upstream(database: Database) -> Database:
+    database.run(
+        "CREATE TABLE t (id int PRIMARY KEY, name text NOT NULL)",
+        f"INSERT INTO t SELECT n, 'row ' || n FROM generate_series(1, {ROWS}) n",
+        "CREATE TABLE k (a int, b text)",
+        "ALTER TABLE k REPLICA IDENTITY FULL",
+        "INSERT INTO k SELECT n % 10, 'x' FROM generate_series(1, 100) n",
+        "CREATE PUBLICATION p FOR ALL TABLES",
+    )
+    return database
+
+
+class Writer:
+    """Changes rows of `t` until told to stop; also those that came, went and changed their keys."""
+
+    def __init__(self, database: Database) -> None:
+        self._connection = psycopg.connect(database.server.dsn(database.name), autocommit=True)
+        self._stop = threading.Event()
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        try:
+            n = 0
+            while not self._stop.is_set():
+                n += 1
+                with self._connection.transaction():
+                    self._connection.execute(
+                        "UPDATE t SET name = 'changed ' || %s WHERE id %% 97 = %s", (n, n % 97)
+                    )
+                    self._connection.execute("DELETE FROM t WHERE id %% 1009 = %s", (n % 1009,))
+                    self._connection.execute("INSERT INTO t (id, name) VALUES (%s, 'new')", (ROWS + 10 * n,))
+                    self._connection.execute(
+                        "UPDATE t SET id = id + 1 WHERE id = %s", (ROWS + 10 * max(1, n - 5),)
+                    )
+        except BaseException as error:
+            self._error = error
+
+    def __enter__(self) -> Writer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(60)
+        self._connection.close()
+        assert self._error is None, self._error
+
+
+class Reader:
+    """Runs a query in a loop; every answer must be well-formed."""
+
+    def __init__(self, server: HeadwaterServer, schema: str, query: str) -> None:
+        self._session = server.connect()
+        self._session.execute(f"SET search_path = {schema}".encode())
+        self._query = query.encode()
+        self._stop = threading.Event()
+        self._error: BaseException | None = None
+        self.shapes: list[tuple[str, ...]] = []
+        self.counts: list[int] = []
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.is_set():
+                cursor = self._session.execute(self._query)
+                assert cursor.description is not None
+                self.shapes.append(tuple(column.name for column in cursor.description))
+                self.counts.append(len(cursor.fetchall()))
+        except BaseException as error:
+            self._error = error
+
+    def __enter__(self) -> Reader:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(60)
+        self._session.close()
+        assert self._error is None, self._error
+
+
+class Client:
+    """A session in a schema of its own, with tables `t` and `k` of a source `s`."""
+
+    def __init__(self, server: HeadwaterServer, database: Database) -> None:
+        self.schema = database.name
+        self.session = server.connect()
+        self.run(
+            f"CREATE SCHEMA {self.schema}",
+            f"SET search_path = {self.schema}",
+            database.connection_sql("pg"),
+            "CREATE SOURCE s FROM POSTGRES CONNECTION pg (PUBLICATION 'p')",
+            "CREATE TABLE t FROM SOURCE s (REFERENCE t)",
+            "CREATE TABLE k FROM SOURCE s (REFERENCE k)",
+        )
+        assert self.rows("SELECT count(*) FROM t") == [(ROWS,)]
+
+    def run(self, *texts: str) -> None:
+        for text in texts:
+            self.session.execute(text.encode())
+
+    def rows(self, text: str) -> list[tuple[Any, ...]]:
+        return self.session.execute(text.encode()).fetchall()
+
+    def refused(self, text: str) -> str:
+        with pytest.raises(psycopg.Error) as error:
+            self.session.execute(text.encode())
+        return str(error.value.diag.message_primary)
+
+    def equal(self, table: str) -> None:
+        assert [row[0] for row in self.rows(f"VERIFY TABLE {table}")] == ["equal"]
+
+
+@pytest.fixture
+def client(server: HeadwaterServer, upstream: Database) -> Iterator[Client]:
+    made = Client(server, upstream)
+    yield made
+    made.session.close()
+    server.query(f"DROP SCHEMA {made.schema} CASCADE")
+
+
+def test_a_column_is_filled_for_all_rows_while_everything_goes_on(
+    client: Client, upstream: Database, server: HeadwaterServer
+) -> None:
+    client.run(
+        "CREATE VIEW star AS SELECT * FROM t",
+        "CREATE VIEW joined AS SELECT x.*, y.name AS again FROM t x JOIN t y USING (id)",
+        "CREATE VIEW named AS SELECT id, upper(name) AS loud FROM t",
+    )
+    table_id = client.rows("SELECT id FROM mz_tables WHERE name = 't' AND source_id IS NOT NULL")
+    with (
+        server.connect() as subscriber,
+        Writer(upstream),
+        Reader(server, client.schema, "SELECT * FROM star") as star,
+        Reader(server, client.schema, "SELECT id, name FROM t") as plain,
+    ):
+        subscriber.execute(f"SET search_path = {client.schema}".encode())
+        subscriber.execute(b"BEGIN")
+        subscriber.execute(b"DECLARE c CURSOR FOR SUBSCRIBE t WITH (SNAPSHOT = false)")
+        upstream.run("ALTER TABLE t ADD COLUMN c int DEFAULT 7", "ALTER TABLE t ADD COLUMN d text")
+        upstream.run("UPDATE t SET c = id, d = 'd' || id WHERE id % 2 = 0")
+        client.run("ALTER TABLE t ADD COLUMN c FROM UPSTREAM, ADD COLUMN d")
+        assert client.rows("SELECT count(*) FROM t WHERE c IS NULL") == [(0,)]
+        upstream.run("UPDATE t SET c = -1 WHERE id = 1008")
+        eventually(lambda: client.rows("SELECT c, d FROM t WHERE id = 1008") == [(-1, "d1008")])
+        rows = subscriber.execute(b"FETCH 10000 c WITH (timeout = '2s')").fetchall()
+    # The subscription went on with the shape it began with, beyond the moment of the change.
+    assert rows
+    assert {len(row) for row in rows} == {4}
+    eventually(lambda: client.rows("SELECT count(*) FROM t WHERE c = -1") == [(1,)])
+    client.equal("t")
+    assert set(star.shapes) == {("id", "name")}
+    assert min(star.counts) > ROWS // 2
+    assert min(plain.counts) > ROWS // 2
+    assert client.rows("SELECT * FROM named WHERE id = 1008") == client.rows(
+        "SELECT id, upper(name) FROM t WHERE id = 1008"
+    )
+    assert [row[0] for row in client.rows("SHOW COLUMNS FROM joined")] == ["id", "name", "again"]
+    assert [row[0] for row in client.rows("SHOW COLUMNS FROM t")] == ["id", "name", "c", "d"]
+    assert client.rows("SELECT id FROM mz_tables WHERE name = 't' AND source_id IS NOT NULL") == table_id
+    # What was replaced leaves nothing behind.
+    eventually(lambda: not list(server.data_dir.rglob(f"{table_id[0][0]}/*")), within_s=60)
+
+
+def test_rows_without_a_key_are_read_anew(client: Client, upstream: Database) -> None:
+    upstream.run("ALTER TABLE k ADD COLUMN c int DEFAULT 3", "INSERT INTO k VALUES (1, 'y', 4)")
+    client.run("ALTER TABLE k ADD COLUMN IF NOT EXISTS a, ADD COLUMN c")
+    assert client.rows("SELECT c, count(*) FROM k GROUP BY c ORDER BY c") == [(3, 100), (4, 1)]
+    client.equal("k")
+
+
+def test_what_cannot_be_added_leaves_the_table_as_it_is(client: Client, upstream: Database) -> None:
+    upstream.run(
+        "ALTER TABLE t ADD COLUMN far date DEFAULT 'infinity'",
+        "CREATE TYPE pair AS (x int, y int)",
+        "ALTER TABLE t ADD COLUMN odd pair DEFAULT ROW(1, 2)",
+    )
+    assert "infinite" in client.refused("ALTER TABLE t ADD COLUMN far")
+    assert client.refused("ALTER TABLE t ADD COLUMN nope").startswith('column "nope" does not exist in')
+    assert client.refused("ALTER TABLE t ADD COLUMN name") == 'column "name" of relation "t" already exists'
+    assert client.refused("ALTER TABLE t ADD COLUMN odd") == (
+        "POSTGRES source validation: referenced tables use unsupported types"
+    )
+    assert client.refused("ALTER TABLE t ADD COLUMN odd int") == (
+        "ALTER TABLE ... ADD COLUMN with a type not yet supported"
+    )
+    client.run("CREATE TABLE plain (a int)")
+    assert "not fed by a source" in client.refused("ALTER TABLE plain ADD COLUMN b")
+    assert [row[0] for row in client.rows("SHOW COLUMNS FROM t")] == ["id", "name"]
+    client.run("ALTER TABLE t ADD COLUMN odd FROM UPSTREAM WITH (TEXT COLUMNS (odd))")
+    assert client.rows("SELECT DISTINCT odd FROM t") == [("(1,2)",)]
+    assert "TEXT COLUMNS = (odd)" in client.rows("SHOW CREATE TABLE t")[0][1]
+    upstream.run("INSERT INTO t VALUES (0, 'zero', '2020-01-01', ROW(3, 4))")
+    eventually(lambda: client.rows("SELECT odd FROM t WHERE id = 0") == [("(3,4)",)])
+    client.equal("t")
+
+
+@pytest.fixture
+def failpoints(tmp_path: Path) -> Path:
+    folder = tmp_path / "failpoints"
+    folder.mkdir()
+    return folder
+
+
+def test_a_death_in_the_middle_does_not_matter(tmp_path: Path, failpoints: Path, upstream: Database) -> None:
+    server = HeadwaterServer(
+        tmp_path / "data", spark_conf=QUICK_SPARK, environment={FOLDER_VARIABLE: str(failpoints)}
+    ).start()
+    try:
+        client = Client(server, upstream)
+        with Writer(upstream):
+            for number, name in enumerate(
+                (
+                    "ingestion.after_join",
+                    "backfill.before_chunk",
+                    "backfill.before_hydrate",
+                    "backfill.after_hydrate",
+                )
+            ):
+                upstream.run(f"ALTER TABLE t ADD COLUMN c{number} int DEFAULT {number}")
+                (failpoints / name).write_text("1*exit")
+                client.run(f"ALTER TABLE t ADD COLUMN c{number}")
+                assert not (failpoints / name).exists()  # whoever dies of one takes it away
+                assert client.rows(f"SELECT count(*) FROM t WHERE c{number} IS NULL") == [(0,)]
+            upstream.run("ALTER TABLE t ADD COLUMN last text DEFAULT 'last'")
+            client.run("BEGIN", "ALTER TABLE t ADD COLUMN last", "COMMIT")
+            server.kill_environment()
+            server.kill_cluster()
+            server.start()
+            client.session = server.connect()
+            client.run(f"SET search_path = {client.schema}")
+
+            def there() -> bool:
+                return "last" in [row[0] for row in client.rows("SHOW COLUMNS FROM t")]
+
+            eventually(there, within_s=120)
+        client.equal("t")
+    finally:
+        server.stop()
