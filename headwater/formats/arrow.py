@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
+
 import pyarrow as pa
 
 from headwater.core.change import OP, POSITION, SEQUENCE
 from headwater.core.relation import Column, Relation
 from headwater.core.types import SqlType, stored
+
+
+class _NoPandas:
+    """Says at once that there is no pandas.
+
+    Arrow looks for it whenever it is given a value of Python's, and a search of all folders that
+    finds nothing takes longer than what Arrow was asked to do.
+    """
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("No module named 'pandas'", name=name)
+
+
+if importlib.util.find_spec("pandas") is None:
+    sys.meta_path.insert(0, _NoPandas)
 
 INTERVAL_TYPE = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("microseconds", pa.int64())])
 

@@ -135,7 +135,12 @@ def _shapes(stretch: Stretch, before: Sequence[bytes]) -> Shapes:
     shapes: Shapes = {}
     known = [(-1, message) for message in before]
     known += [(number, stretch.message(number)) for number in stretch.of_kind(pgoutput.RELATION).tolist()]
+    latest: dict[bytes, bytes] = {}
     for number, message in known:
+        oid = message[1:5]
+        if latest.get(oid) == message:
+            continue  # the server says it again whenever it has looked again
+        latest[oid] = message
         relation = parse_relation(message)
         shapes.setdefault(relation.oid, []).append((number, relation))
     return shapes
