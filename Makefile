@@ -10,7 +10,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed-$(shell cat requirements.txt pyproject.toml | sha256sum | cut -c1-16)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java classes postgresql fmt check unit test bench bench-postgres soak chaos demo lock
+.PHONY: help setup java classes postgresql fmt check unit test bench bench-postgres bench-versioning soak chaos demo lock
 
 help: ## print this manual
 	@echo "Headwater: make demo shows it, make test proves it; both install what they need."
@@ -55,6 +55,9 @@ bench: setup postgresql ## what load generators reach; numbers on the terminal a
 
 bench-postgres: setup postgresql ## what PostgreSQL sources reach, beside the upstream's own tools
 	$(BIN)/pytest -s -o timeout=0 tests/bench/bench_postgres.py
+
+bench-versioning: setup postgresql ## what many tables on one source cost
+	$(BIN)/pytest -s -o timeout=0 tests/bench/bench_versioning.py
 
 soak: setup postgresql ## eight busy sources for two hours, or for HEADWATER_SOAK_S=seconds
 	$(BIN)/pytest -s -o timeout=0 -o python_files='soak_*.py' tests/chaos

@@ -16,25 +16,20 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from headwater.cluster.donors import DONOR, OwnPoint, is_own
 from headwater.cluster.jobs import DriverLost
-from headwater.cluster.tasks import CopyTask, PruneTask, SnapshotTask, WidenTask
+from headwater.cluster.snapshots import Snapshots
 from headwater.cluster.widening import SidePoint, side_of
 from headwater.cluster.world import World
-from headwater.core.change import FileEntry
 from headwater.core.errors import DefiniteError, HeadwaterError, TransientError
 from headwater.core.frontier import Frontier
 from headwater.core.limits import (
     COVER_CHECK_S,
-    FOLD_BUCKET_BYTES,
-    FOLD_TASK_MEMORY_BYTES,
     RETRY_DELAY_S_MAX,
     RETRY_DELAY_S_MIN,
     SNAPSHOT_CHUNK_ROWS,
@@ -42,14 +37,12 @@ from headwater.core.limits import (
 )
 from headwater.observe.failpoints import failpoint
 from headwater.persist.state import commit_state
-from headwater.sources.contract import Export, Side, SnapshotChunk, SnapshotPoint, SourceType
+from headwater.sources.contract import Export, Side, SnapshotPoint, SourceType
 
 if TYPE_CHECKING:
     from headwater.cluster.ingestion import Ingestion
 
 log = structlog.get_logger("backfill")
-
-BACKFILL_POOL = "backfill"
 
 
 class Backfill:
@@ -69,7 +62,7 @@ class Backfill:
         self._type = source_type
         self._exports = {export.table_id: export for export in exports}
         self._ingestion = ingestion
-        self._working = ""  # the table that is being read or made a Delta table
+        self._working: set[str] = set()  # tables that are being read or made Delta tables
         self._prepared: SnapshotPoint | None = None
         self._points: Mapping[str, Any] = {}
         self._refusal: HeadwaterError | None = None
@@ -86,7 +79,7 @@ class Backfill:
 
     def writing(self, table_id: str) -> bool:
         """Whether files of this table may still be written."""
-        return self.alive() and (table_id in self._exports or table_id == self._working)
+        return self.alive() and (table_id in self._exports or table_id in self._working)
 
     def stop(self) -> None:
         """Give up after the chunks under way."""
@@ -158,7 +151,7 @@ class Backfill:
             except DriverLost:
                 return  # the ingestion's thread notices too and ends the process
             except HeadwaterError as error:
-                self._working = ""
+                self._working = set()
                 for table_id in list(self._exports):
                     self._world.set_status(table_id, "stalled", str(error), getattr(error, "hint", None))
                 log.warning("backfill stalled", tables=sorted(self._exports), error=str(error))
@@ -208,32 +201,20 @@ class Backfill:
         return self._type.prepare_snapshot(options, secrets, exports)
 
     def _read_all(self, prepared: SnapshotPoint) -> bool:
-        ledger, data_dir = self._world.ledger, self._world.data_dir
-        states: dict[str, tuple[int, list[FileEntry]]] = {}
-        for export in list(self._exports.values()):
-            self._working = export.table_id
-            files = self._snapshot(prepared, export)
-            if files is None:
-                return False
-            collection = ledger.collection(export.table_id)
-            if collection is None or export.table_id not in self._exports:
-                continue
-            if collection.hydrated:
-                self._ingestion.backfill_progress(export.table_id, 0, 0, committed=True)
-                continue
-            now_ms = self._world.clock.now_ms()
-            version = commit_state(
-                data_dir, export.table_id, export.relation, files, collection.joined_ts, now_ms
-            )
-            states[export.table_id] = (version, files)
-        self._working = ""
+        exports = list(self._exports.values())
+        self._working = {export.table_id for export in exports}
+        snapshots = Snapshots(self._world, self._ingestion, self._exports.__contains__, self._stopping)
+        states = snapshots.read(prepared, self._points, exports)
+        if states is None:
+            return False
+        self._working = set()
         prepared.close()  # nothing more is read there: what it holds upstream is let go
         since = self._covered()
         if since is None:
             return False
         states = {id_: state for id_, state in states.items() if id_ in self._exports}
         failpoint("backfill.before_hydrate")
-        ledger.hydrate(states, since)
+        self._world.ledger.hydrate(states, since)
         failpoint("backfill.after_hydrate")
         for table_id, (_, files) in states.items():
             total = sum(file.rows for file in files)
@@ -247,14 +228,14 @@ class Backfill:
             collection, errors = ledger.collection(table_id), ledger.errors(table_id)
             if collection is None or collection.hydrated or not errors:
                 continue
-            self._working = table_id
+            self._working = {table_id}
             kept = [file for file in ledger.chunks(table_id).values() if file.rows]
             now_ms = self._world.clock.now_ms()
             version = commit_state(data_dir, table_id, export.relation, kept, collection.joined_ts, now_ms)
             ledger.hydrate({table_id: (version, kept)}, errors[0][0])
             self._ingestion.backfill_progress(table_id, 0, 0, committed=True)
             self._exports.pop(table_id, None)
-            self._working = ""
+            self._working = set()
 
     def _covered(self) -> int | None:
         """Wait until the source has covered the point; the binding where it has.  None: it never will."""
@@ -268,104 +249,3 @@ class Backfill:
                 return max(since, default=0)
             self._stopping.wait(COVER_CHECK_S)
         return None
-
-    def _snapshot(self, prepared: SnapshotPoint, export: Export) -> list[FileEntry] | None:
-        """The files of one table's rows; None when it was stopped or dropped on the way."""
-        ledger, table_id = self._world.ledger, export.table_id
-        collection = ledger.collection(table_id)
-        if collection is None or collection.hydrated:
-            return []
-        try:
-            before = ledger.chunks(table_id)
-            missing = prepared.chunks(export, self._points[table_id], before.keys())
-            done: list[FileEntry] = []
-            kept = sum(file.rows for file in before.values())
-            known = kept + sum(chunk.rows_estimate for chunk in missing)
-            self._ingestion.backfill_progress(table_id, known, kept, committed=False)
-            for chunk, file in self._finished(missing, collection.joined_ts):
-                failpoint("backfill.before_chunk")
-                ledger.add_chunk(table_id, chunk.index, file)
-                done.append(file)
-                staged = kept + sum(file.rows for file in done)
-                self._ingestion.backfill_progress(table_id, max(known, staged), staged, committed=False)
-            if len(done) < len(missing):
-                return None if self._stopping.is_set() else []
-        except DefiniteError as error:
-            # Whoever reads the table is told; it becomes readable only for that.
-            ledger.poison(table_id, collection.joined_ts, error.position, error.message)
-            self._ingestion.poisoned(table_id, error.message)
-            return []
-        files = [file for file in done if file.rows]
-        earlier = [file for file in before.values() if file.rows]
-        if any(chunk.index < 0 for chunk in missing):
-            earlier = self._pruned(export, collection.joined_ts, earlier, files)
-        side = Side.of(collection.point)
-        if side is not None:
-            return self._widened(export, collection.joined_ts, side.base_id, earlier + files)
-        return earlier + files
-
-    def _pruned(
-        self, export: Export, as_of: int, earlier: list[FileEntry], later: list[FileEntry]
-    ) -> list[FileEntry]:
-        """Files of an earlier point, without the rows that a later one has too."""
-        if not later:
-            return earlier
-        data_dir = str(self._world.data_dir)
-        tasks = [
-            PruneTask(data_dir, export, as_of, index, file, tuple(later), FOLD_TASK_MEMORY_BYTES)
-            for index, file in enumerate(earlier)
-        ]
-        return [file for file in self._world.jobs.run(tasks, BACKFILL_POOL) if file.rows]
-
-    def _widened(self, export: Export, as_of: int, base_id: str, side: list[FileEntry]) -> list[FileEntry]:
-        """The base's rows as of the binding at which the wider table joined, with what the side has."""
-        base = self._member(base_id)
-        plan = self._world.ledger.read_plan(base_id, as_of)
-        buckets = 1 + (plan.bytes() + sum(file.bytes for file in side)) // FOLD_BUCKET_BYTES
-        tasks = [
-            WidenTask(
-                *(str(self._world.data_dir), plan, base, tuple(side), export, as_of),
-                *(bucket, buckets, FOLD_TASK_MEMORY_BYTES),
-            )
-            for bucket in range(buckets)
-        ]
-        return [file for file in self._world.jobs.run(tasks, BACKFILL_POOL) if file.rows]
-
-    def _finished(
-        self, chunks: Sequence[SnapshotChunk], as_of: int
-    ) -> Iterator[tuple[SnapshotChunk, FileEntry]]:
-        """Chunks as they are read, several at a time, until all are or the table is not wanted any more."""
-        width = max(1, self._world.cores - 1)  # one place stays free for ticks
-        waiting, running = deque(chunks), dict[Future[FileEntry], SnapshotChunk]()
-        with ThreadPoolExecutor(width, "chunk") as pool:
-            while waiting or running:
-                while waiting and len(running) < width:
-                    if self._stopping.is_set() or waiting[0].export.table_id not in self._exports:
-                        waiting.clear()
-                        break
-                    chunk = waiting.popleft()
-                    running[pool.submit(self._read, chunk, as_of)] = chunk
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    yield running.pop(future), future.result()
-
-    def _read(self, chunk: SnapshotChunk, as_of: int) -> FileEntry:
-        task: SnapshotTask | CopyTask = SnapshotTask(str(self._world.data_dir), as_of, chunk)
-        if is_own(chunk.point):
-            task = self._copy_task(chunk, as_of)
-        file: FileEntry = self._world.jobs.run([task], BACKFILL_POOL)[0]
-        return file
-
-    def _copy_task(self, chunk: SnapshotChunk, as_of: int) -> CopyTask:
-        """The donor's rows as of the binding at which the table joined."""
-        donor_id = chunk.details
-        donor = self._member(donor_id)
-        ours = dict(zip(donor.columns, donor.relation.column_names(), strict=True))
-        columns = tuple(ours[name] for name in chunk.export.columns)
-        plan = self._world.ledger.read_plan(donor_id, as_of)
-        return CopyTask(str(self._world.data_dir), plan, columns, chunk.export, as_of, FOLD_TASK_MEMORY_BYTES)
-
-    def _member(self, table_id: str) -> Export:
-        found = self._ingestion.member(table_id)
-        if found is None:
-            raise TransientError(f"table {table_id} went away while another was made from it")
-        return found

@@ -42,12 +42,9 @@ class FetchTask:
 
     def run(self) -> FileEntry:
         data_dir = Path(self.data_dir)
-        return write_file(
-            data_dir,
-            f"{self.folder}/{self.chunk.index}.parquet",
-            SOURCE_TYPES[self.chunk.source_type].snapshot(self.chunk, SecretStore(data_dir).get),
-            state_schema(self.chunk.export.relation),
-        )
+        path = f"{self.folder}/{self.chunk.index}.parquet"
+        with SOURCE_TYPES[self.chunk.source_type].reading(SecretStore(data_dir).get) as read:
+            return write_file(data_dir, path, read(self.chunk), state_schema(self.chunk.export.relation))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from headwater.persist.files import DAMAGE_HINT, damage, write_file
 from headwater.persist.layout import change_file, state_file
 from headwater.persist.secrets import SecretStore
 from headwater.sources import SOURCE_TYPES
-from headwater.sources.contract import Export, ReadPart, Reset, SnapshotChunk
+from headwater.sources.contract import Export, ReadChunk, ReadPart, Reset, SnapshotChunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,20 +99,41 @@ def gather(parts: Sequence[Written]) -> tuple[dict[str, list[FileEntry]], dict[s
 
 @dataclass(frozen=True, slots=True)
 class SnapshotTask:
-    """Read a chunk of a snapshot and write it as a state file."""
+    """Read a chunk of a snapshot and write it as a state file; part of a `GroupTask`."""
 
     data_dir: str
     as_of: int
     chunk: SnapshotChunk
 
-    def run(self) -> FileEntry:
-        export, data_dir = self.chunk.export, Path(self.data_dir)
-        return write_file(
-            data_dir,
-            state_file(export.table_id, self.as_of, self.chunk.index, unique_name()[:8]),
-            SOURCE_TYPES[self.chunk.source_type].snapshot(self.chunk, SecretStore(data_dir).get),
-            state_schema(export.relation),
-        )
+    def run(self, read: ReadChunk) -> FileEntry:
+        export = self.chunk.export
+        path = state_file(export.table_id, self.as_of, self.chunk.index, unique_name()[:8])
+        return write_file(Path(self.data_dir), path, read(self.chunk), state_schema(export.relation))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTask:
+    """Small tasks of several tables, one after the other; a definite error is that of one table alone."""
+
+    tasks: tuple[SnapshotTask | CopyTask, ...]
+
+    def run(self) -> list[FileEntry | DefiniteError]:
+        results: list[FileEntry | DefiniteError] = []
+        with ExitStack() as stack:
+            readers: dict[str, ReadChunk] = {}
+            for task in self.tasks:
+                try:
+                    if isinstance(task, CopyTask):
+                        results.append(task.run())
+                        continue
+                    kind = task.chunk.source_type
+                    if kind not in readers:
+                        secrets = SecretStore(Path(task.data_dir)).get
+                        readers[kind] = stack.enter_context(SOURCE_TYPES[kind].reading(secrets))
+                    results.append(task.run(readers[kind]))
+                except DefiniteError as error:
+                    results.append(error)
+        return results
 
 
 @dataclass(frozen=True, slots=True)

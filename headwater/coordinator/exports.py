@@ -52,11 +52,11 @@ def part_of_a_source(scope: DdlScope, part: Item, name: Name) -> UserError:
     )
 
 
-def ask(state: CatalogState, ingestion: Item, secrets: Secrets) -> Answer:
-    """What the upstream of a source has now."""
+def ask(state: CatalogState, ingestion: Item, secrets: Secrets, name: str | None = None) -> Answer:
+    """What the upstream of a source has now; with a name perhaps only what is called so."""
     source_type = SOURCE_TYPES[ingestion.details["source_type"]]
     kept = ingestion.details["options"]
-    return Answer(source_type.name, kept, source_type.references(full_options(state, kept), secrets))
+    return Answer(source_type.name, kept, source_type.references(full_options(state, kept), secrets, name))
 
 
 def answer_about(scope: DdlScope, ingestion: Item) -> Answer:
@@ -90,7 +90,6 @@ def find_reference(
             )
         raise UserError(
             f"reference to {text} not found in source",
-            detail=f"The upstream has {len(available)} references now.",
             hint="  ".join(hints) or None,
             position=position,
         )

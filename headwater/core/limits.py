@@ -44,6 +44,10 @@ VERIFY_COVER_S_MAX = 60.0
 """How long a verification waits for a source to reach what a snapshot shows."""
 VERIFY_ROWS_MAX = 1_000
 """Rows that differ are shown up to this many."""
+SNAPSHOT_GROUP_CHUNKS_MAX = 32
+"""Chunks of small tables are read together, up to so many by one task."""
+DELTA_COMMITS_CONCURRENT_MAX = 4
+"""New tables are made Delta tables by so many threads: most of it is waiting for the disk."""
 SNAPSHOT_OFFER_S_MAX = 30.0
 """How long a prepared snapshot waits for its source to come between two ticks."""
 WIDENING_LINGER_S = 10.0

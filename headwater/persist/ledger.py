@@ -5,7 +5,7 @@ Every durable step of the engine is one transaction in here:
     open_writer      a new epoch for a writer; an older one is refused from now on
     append           a tick: one binding, change files and errors of every table, compare-and-append
     join, rejoin     a table joins its source's reader: where its snapshot stands
-    add_chunk        a finished chunk of a snapshot
+    add_chunks       finished chunks of snapshots
     hydrate          all chunks are there: the first state; the table may be read
     put_state        a fold: a later state over a shorter tail
     poison           a definite error: reads at or after its timestamp fail
@@ -288,13 +288,13 @@ class Ledger:
         )
         return collection_of(rows[0]) if rows else None
 
-    def add_chunk(self, collection_id: str, chunk: int, file: FileEntry) -> None:
-        """A finished chunk of a snapshot; nothing is kept of a table that has gone or is readable."""
+    def add_chunks(self, chunks: Iterable[tuple[str, int, FileEntry]]) -> None:
+        """Finished chunks: table, number, file.  Nothing is kept of a table that has gone or is readable."""
         with self._transaction() as db:
-            db.execute(
+            db.executemany(
                 "INSERT OR REPLACE INTO ledger_chunk SELECT collection_id, ?, ?, ?, ? FROM ledger_collection"
                 " WHERE collection_id = ? AND NOT hydrated",
-                (chunk, file.path, file.rows, file.bytes, collection_id),
+                [(number, file.path, file.rows, file.bytes, id_) for id_, number, file in chunks],
             )
 
     def chunks(self, collection_id: str) -> dict[int, FileEntry]:

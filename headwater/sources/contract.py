@@ -1,6 +1,6 @@
 """What the engine asks of an upstream kind: a record of functions, not a class tree.
 
-    CREATE SOURCE          references(options, secrets)    what could be ingested; asked once
+    CREATE SOURCE          references(options, ...)        what could be ingested; asked once
     the source starts      open(...)                       -> Reader, in the driver, one per source
       every tick           reader.probe(now)               how far could be read right now
                            reader.plan_read(...)           a definite range, cut into parts
@@ -10,7 +10,7 @@
       between two ticks    point.take(frontier)            fixes the point; the tables join there
                            point.settle()                  what it shows is there to stay
                            point.chunks(...)               what is to be read at it
-        in Spark tasks     snapshot(chunk, secrets)        the rows of a chunk
+        in Spark tasks     reading(secrets)                -> the rows of a chunk, of some after each other
     DROP SOURCE            drop(options, secrets)          nothing is left upstream
 
 Definite: the same range read twice gives the same changes in the same order, so a
@@ -38,6 +38,7 @@ processes, possibly on other machines; points are JSON, kept in the ledger.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -161,6 +162,10 @@ class Reset:
     """All rows of the table are gone at this place of the stream (TRUNCATE)."""
 
 
+ReadChunk = Callable[[SnapshotChunk], Iterator[pa.RecordBatch]]
+"""The rows of a chunk, in state_schema; each chunk to its end before the next."""
+
+
 class Reader(Protocol):
     """A source's connection to its upstream; its methods are called from the source's own thread."""
 
@@ -228,7 +233,8 @@ class SourceType:
     progress_rows: Callable[[Any], list[tuple[Any, ...]]]  # frontier in JSON form -> rows of the source
     frontier_from_json: Callable[[Any], Frontier]
     offset: Callable[[Frontier], int | None]  # one number for lag statistics; None at the end
-    references: Callable[[Options, Secrets], tuple[Reference, ...]]
+    references: Callable[[Options, Secrets, str | None], tuple[Reference, ...]]
+    """What could be ingested; with a name at least all that is called so, and perhaps nothing else."""
     open: Callable[[Options, Secrets, Frontier | None, Path, Waits], Reader]
     """(options, secrets, where the source stands (None: never read), a folder to use, waits) -> reader."""
     read: Callable[[ReadPart], Iterator[tuple[Export, pa.RecordBatch | Reset | DefiniteError]]]
@@ -236,7 +242,8 @@ class SourceType:
     prepare_snapshot: Callable[[Options, Secrets, tuple[Export, ...]], SnapshotPoint]
     """May take its time; runs beside the ticks."""
     covers: Callable[[Frontier, Any], bool]  # whether a frontier has passed a point
-    snapshot: Callable[[SnapshotChunk, Secrets], Iterator[pa.RecordBatch]]  # batches in state_schema
+    reading: Callable[[Secrets], AbstractContextManager[ReadChunk]]
+    """Chunks that are read one after the other may share what they need of the upstream."""
     drop: Callable[[Options, Secrets], None] = lambda options, secrets: None
     single_output: Callable[[Options], bool] = lambda options: False
     """Whether there is never more than one reference: a table need not name it, and may name its columns."""

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -21,6 +19,7 @@ import psycopg
 import pytest
 
 from tests.bench.figures import Figures, memory_bytes
+from tests.bench.freshness import Load, Watch, run
 from tests.support.postgres import BINARIES, PostgresServer
 from tests.support.server import HeadwaterServer, eventually
 
@@ -74,12 +73,6 @@ def bench(upstream: PostgresServer, tmp_path_factory: pytest.TempPathFactory) ->
         eventually(lambda: count_of(made, table) == 0, within_s=60)  # noqa: B023
     yield made
     made.stop()
-
-
-def run(server: HeadwaterServer, *statements: str) -> None:
-    with server.connect() as connection:
-        for statement in statements:
-            connection.execute(statement.encode())
 
 
 def count_of(server: HeadwaterServer, table: str) -> int:
@@ -143,53 +136,6 @@ def test_backlog(upstream: PostgresServer, bench: HeadwaterServer, figures: Figu
         "0.4",
         share >= 0.4,
     )
-
-
-class Watch(threading.Thread):
-    """Follows a table and notes how old each row is when it comes."""
-
-    def __init__(self, server: HeadwaterServer, table: str) -> None:
-        super().__init__(daemon=True)
-        self._server = server
-        self._table = table
-        self._stopping = threading.Event()
-        self.ages_s: list[float] = []
-
-    def run(self) -> None:
-        with self._server.connect() as connection:
-            subscribe = f"SUBSCRIBE {self._table} WITH (SNAPSHOT = false, PROGRESS)"
-            for row in connection.cursor().stream(subscribe.encode()):
-                if row[-1] is not None:  # a row, and not only progress
-                    self.ages_s.append((datetime.now(UTC) - row[-1]).total_seconds())
-                elif self._stopping.is_set():
-                    return
-
-    def stop(self) -> tuple[float, float]:
-        """p50 and p99."""
-        self._stopping.set()
-        self.join()
-        ages = sorted(self.ages_s)
-        assert ages, f"nothing came of {self._table}"
-        return ages[len(ages) // 2], ages[int(len(ages) * 0.99)]
-
-
-class Load:
-    """pgbench at a fixed rate, one insert a transaction."""
-
-    def __init__(self, upstream: PostgresServer, tps: int, seconds: float, folder: Path) -> None:
-        script = folder / "insert.sql"
-        script.write_text("INSERT INTO events (n, at) VALUES (1, clock_timestamp());\n")
-        self._process = subprocess.Popen(
-            [
-                *(str(BINARIES / "pgbench"), "-n", "-f", str(script), "-R", str(tps), "-c", "4", "-j", "1"),
-                *("-T", str(int(seconds)), upstream.dsn()),
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def wait(self) -> None:
-        assert self._process.wait() == 0
 
 
 def watched(

@@ -23,8 +23,10 @@ def question(scope: DdlScope, statement: AlterTableAddColumn) -> Question | None
     """What the upstream has now."""
     if statement.if_exists and scope.names.find_item(statement.name.parts) is None:
         return None
-    ingestion = _ingestion(scope.state, scope.names.resolve_item(statement.name.parts, "table"))
-    return lambda secrets: ask(scope.state, ingestion, secrets)
+    item = scope.names.resolve_item(statement.name.parts, "table")
+    ingestion = _ingestion(scope.state, item)
+    name = item.details["export"]["reference"][-1]
+    return lambda secrets: ask(scope.state, ingestion, secrets, name)
 
 
 def plan(scope: DdlScope, statement: AlterTableAddColumn) -> Outcome:

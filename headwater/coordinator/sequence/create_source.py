@@ -55,7 +55,7 @@ def question(scope: DdlScope, statement: CreateSource) -> Question | None:
         case LoadGenerator() as upstream:
             options = resolve_options(upstream.generator, written(upstream), scope.now_ms)
             references = SOURCE_TYPES[LOAD_GENERATOR].references
-            return lambda secrets: Answer(LOAD_GENERATOR, options, references(options, secrets))
+            return lambda secrets: Answer(LOAD_GENERATOR, options, references(options, secrets, None))
         case Postgres() as upstream:
             return _postgres_question(scope, upstream, older)
         case Kafka():

@@ -36,7 +36,8 @@ def question(scope: DdlScope, statement: CreateTableFromSource) -> Question | No
     schema, name = scope.names.place(statement.name.parts)
     if statement.if_not_exists and scope.state.item_named(schema.id, name) is not None:
         return None
-    return lambda secrets: ask(scope.state, ingestion, secrets)
+    wanted = None if statement.reference is None else statement.reference.item
+    return lambda secrets: ask(scope.state, ingestion, secrets, wanted)
 
 
 def plan(scope: DdlScope, statement: CreateTableFromSource) -> Outcome:

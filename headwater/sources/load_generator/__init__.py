@@ -18,6 +18,7 @@ rows, so any range can be made anywhere, again, and is the same.
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from contextlib import nullcontext
 from typing import Any
 
 from headwater.core.errors import DefiniteError
@@ -128,12 +129,12 @@ LOAD_GENERATOR = SourceType(
     progress_rows=_progress_rows,
     frontier_from_json=OffsetFrontier.from_json,
     offset=read.offset_of,
-    references=lambda options, secrets: references(options),
+    references=lambda options, secrets, name: references(options),
     open=lambda options, secrets, stands_at, folder, stopping: _Reader(options),
     read=read.read,
     prepare_snapshot=lambda options, secrets, exports: _Point(options, exports),
     covers=lambda frontier, point: True,
-    snapshot=lambda chunk, secrets: read.snapshot(chunk),
+    reading=lambda secrets: nullcontext(read.snapshot),
     single_output=_single,
     metadata_columns=metadata_columns,
 )

@@ -21,7 +21,7 @@ from headwater.sources.postgres.frontier import LsnFrontier
 from headwater.sources.postgres.inspect import references
 from headwater.sources.postgres.pin import pin
 from headwater.sources.postgres.reader import SOURCE_TYPE, PostgresReader, drop_slot
-from headwater.sources.postgres.snapshot import PostgresPoint, covers, snapshot
+from headwater.sources.postgres.snapshot import PostgresPoint, Reading, covers
 
 __all__ = ["POSTGRES"]
 
@@ -46,7 +46,7 @@ POSTGRES = SourceType(
     read=read,
     prepare_snapshot=PostgresPoint,
     covers=covers,
-    snapshot=snapshot,
+    reading=Reading,
     drop=drop_slot,
     pin=pin,
 )

@@ -5,7 +5,7 @@ answers belong together.  Only catalogs are read, and nothing is left behind.
 
     inspect(connection, publication)   -> Facts              any time
     examine(options, secrets)          -> Examination        CREATE SOURCE
-    references(options, secrets)       -> what may be ingested, not pinned yet
+    references(options, secrets, name) -> what may be ingested, not pinned yet
 
 Partitioned tables: with publish_via_partition_root the root alone is listed, without it
 the leaves are.  Children of an inheritance are tables of their own.
@@ -83,7 +83,8 @@ _TABLES: Final = """
     FROM pg_get_publication_tables(%(publication)s) AS published
     JOIN pg_class AS c ON c.oid = published.relid
     JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE %(oids)s::oid[] IS NULL OR c.oid = ANY(%(oids)s::oid[])
+    WHERE (%(oids)s::oid[] IS NULL OR c.oid = ANY(%(oids)s::oid[]))
+        AND (%(name)s::text IS NULL OR c.relname = %(name)s::text)
     ORDER BY n.nspname, c.relname
 """
 _LISTS: Final = "published.attrs::int2[], pg_get_expr(published.qual, published.relid)"
@@ -110,14 +111,17 @@ _KEYS: Final = """
 
 
 def inspect(
-    connection: psycopg.Connection[Any], publication: str, oids: Collection[int] | None = None
+    connection: psycopg.Connection[Any],
+    publication: str,
+    oids: Collection[int] | None = None,
+    name: str | None = None,
 ) -> Facts:
-    """The facts of now; with `oids`, of these tables only."""
+    """The facts of now; with `oids` or a name, of these tables only."""
     try:
         with connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             connection.execute(_SETTINGS, (str(int(UPSTREAM_VALIDATE_S_MAX * 1000)),))
-            return _inspect(connection, publication, oids)
+            return _inspect(connection, publication, oids, name)
     except psycopg.Error as error:
         raise TransientError(
             f"sql client error: {str(error).strip().splitlines()[0]}",
@@ -133,8 +137,11 @@ class Examination:
     references: tuple[Reference, ...]
 
 
-def examine(options: Options, secrets: Secrets) -> Examination:
-    """Ask the upstream of a source; UserError when nothing can be ingested from it."""
+def examine(options: Options, secrets: Secrets, name: str | None = None) -> Examination:
+    """Ask the upstream of a source; UserError when nothing can be ingested from it.
+
+    With a name, of tables that are called so only.
+    """
     with connect(options["connection"], secrets) as connection, bounded(connection):
         version = connection.info.server_version
         if version < VERSION_MIN:
@@ -143,14 +150,16 @@ def examine(options: Options, secrets: Secrets) -> Examination:
                 "0A000",
                 hint=f"Upgrade the upstream to PostgreSQL {VERSION_MIN // 10_000} or later.",
             )
-        facts = inspect(connection, options["publication"])
+        facts = inspect(connection, options["publication"], name=name)
+        if name is not None and not facts.tables:
+            facts = inspect(connection, options["publication"])  # perhaps something is called like it
     _check(facts)
     return Examination(facts, tuple(reference_of(facts, table) for table in facts.tables.values()))
 
 
-def references(options: Options, secrets: Secrets) -> tuple[Reference, ...]:
+def references(options: Options, secrets: Secrets, name: str | None = None) -> tuple[Reference, ...]:
     """What may be ingested, as it is now; `pin` says whether it can be."""
-    return examine(options, secrets).references
+    return examine(options, secrets, name).references
 
 
 def _check(facts: Facts) -> None:
@@ -179,7 +188,9 @@ def _check(facts: Facts) -> None:
         )
 
 
-def _inspect(connection: psycopg.Connection[Any], publication: str, oids: Collection[int] | None) -> Facts:
+def _inspect(
+    connection: psycopg.Connection[Any], publication: str, oids: Collection[int] | None, name: str | None
+) -> Facts:
     row = connection.execute(_SERVER, (publication,)).fetchone()
     if row is None:
         raise TransientError("the server told nothing about itself")
@@ -187,7 +198,7 @@ def _inspect(connection: psycopg.Connection[Any], publication: str, oids: Collec
     version = connection.info.server_version
     tables: dict[int, TableFacts] = {}
     if known:
-        tables = _tables(connection, publication, oids, version)
+        tables = _tables(connection, publication, oids, name, version)
     return Facts(
         database,
         user,
@@ -203,12 +214,16 @@ def _inspect(connection: psycopg.Connection[Any], publication: str, oids: Collec
 
 
 def _tables(
-    connection: psycopg.Connection[Any], publication: str, oids: Collection[int] | None, version: int
+    connection: psycopg.Connection[Any],
+    publication: str,
+    oids: Collection[int] | None,
+    name: str | None,
+    version: int,
 ) -> dict[int, TableFacts]:
     with_lists = version >= VERSION_LISTS
     listed = connection.execute(
         _TABLES.format(lists=_LISTS if with_lists else _NO_LISTS),
-        {"publication": publication, "oids": None if oids is None else list(oids)},
+        {"publication": publication, "oids": None if oids is None else list(oids), "name": name},
     ).fetchall()
     found = [row[0] for row in listed]
     columns: defaultdict[int, list[ColumnFacts]] = defaultdict(list)

@@ -3,7 +3,7 @@
     prepare    a transaction that keeps the tables as they are (ACCESS SHARE: no TRUNCATE, no rewrite)
     take       its snapshot is taken and exported; quick, and no other transaction is waited for
     chunks     ranges of pages of each table or partition
-    snapshot   in a Spark task: imports the snapshot, COPY in binary to Arrow, typed columns
+    Reading    in a Spark task: imports the snapshot, COPY in binary to Arrow, typed columns
 
 Nothing is asked of the replication slot.  The stream says the number of each transaction,
 and a snapshot says of each number whether it shows it; so a change is in exactly one of
@@ -20,6 +20,7 @@ Not here: leaving out of the stream what a snapshot shows (decode.py).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
@@ -41,7 +42,7 @@ from headwater.core.limits import (
 )
 from headwater.core.types import SqlType
 from headwater.formats.arrow import arrow_type, state_schema
-from headwater.sources.contract import Export, Options, Secrets, SnapshotChunk, Taken
+from headwater.sources.contract import Export, Options, ReadChunk, Secrets, SnapshotChunk, Taken
 from headwater.sources.postgres.connection import SETTINGS, bounded, conninfo
 from headwater.sources.postgres.decode import first_error, typed
 from headwater.sources.postgres.frontier import PAGE_BYTES, LsnFrontier, last_end, lsn_of
@@ -229,7 +230,8 @@ def _ranges(pages: int, tuples: int, rows: int) -> list[tuple[int, int, int]]:
     per_page = max(tuples / pages, 1) if tuples else PAGE_BYTES / 100
     step = max(_PAGES_MIN, int(rows / per_page))
     cuts = [*range(0, pages, step), pages]
-    return [(start, end, tuples * (end - start) // pages) for start, end in pairwise(cuts)]
+    known = tuples or int(pages * per_page)
+    return [(start, end, known * (end - start) // pages) for start, end in pairwise(cuts)]
 
 
 def covers(frontier: Frontier, point: Any) -> bool:
@@ -237,23 +239,49 @@ def covers(frontier: Frontier, point: Any) -> bool:
     return isinstance(frontier, LsnFrontier) and frontier.lsn >= point["until"]
 
 
-def snapshot(chunk: SnapshotChunk, secrets: Secrets) -> Iterator[pa.RecordBatch]:
-    """The rows of a chunk."""
-    pages: PageRange = chunk.details
-    # Who wants to change the table waits for the snapshot's own lock, and we would wait for them.
-    settings = {**SETTINGS, "lock_timeout": f"{SNAPSHOT_YIELD_S_MAX}s"}
-    options = " ".join(f"-c {name}={value}" for name, value in settings.items())
-    text = conninfo(chunk.options["connection"], secrets, options=options)
-    try:
-        with adbc.connect(text) as connection, connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            cursor.execute(f"SET TRANSACTION SNAPSHOT '{pages.snapshot}'")
-            cursor.execute(_query(chunk.export, pages))
-            for batch in cursor.fetch_record_batch():
-                if batch.num_rows:
-                    yield _stored(chunk.export, pages, batch)
-    except (adbc_driver_manager.Error, OSError) as error:  # a stream that ends is Arrow's OSError
-        raise trouble(error, _HINT if "lock timeout" in str(error) else AGAIN) from error
+class Reading:
+    """Chunks one after the other, over one connection as long as they are of one snapshot."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
+        self._connection: Any = None
+        self._of: tuple[str, str] = ("", "")  # the upstream and the snapshot that it shows
+
+    def __enter__(self) -> ReadChunk:
+        return self._read
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def _read(self, chunk: SnapshotChunk) -> Iterator[pa.RecordBatch]:
+        pages: PageRange = chunk.details
+        try:
+            with self._connected(chunk, pages).cursor() as cursor:
+                cursor.execute(_query(chunk.export, pages))
+                for batch in cursor.fetch_record_batch():
+                    if batch.num_rows:
+                        yield _stored(chunk.export, pages, batch)
+        except (adbc_driver_manager.Error, OSError) as error:  # a stream that ends is Arrow's OSError
+            raise trouble(error, _HINT if "lock timeout" in str(error) else AGAIN) from error
+
+    def _connected(self, chunk: SnapshotChunk, pages: PageRange) -> Any:
+        # Who wants to change the table waits for the snapshot's own lock, and we would wait for them.
+        settings = {**SETTINGS, "lock_timeout": f"{SNAPSHOT_YIELD_S_MAX}s"}
+        options = " ".join(f"-c {name}={value}" for name, value in settings.items())
+        text = conninfo(chunk.options["connection"], self._secrets, options=options)
+        if self._connection is None or self._of != (text, pages.snapshot):
+            self._close()
+            self._connection, self._of = adbc.connect(text), (text, pages.snapshot)
+            with self._connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                cursor.execute(f"SET TRANSACTION SNAPSHOT '{pages.snapshot}'")
+        return self._connection
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            with suppress(adbc_driver_manager.Error, OSError):
+                connection.close()
 
 
 def _query(export: Export, pages: PageRange) -> str:

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from headwater.cluster.tasks import (
     Failed,
     FoldTask,
+    GroupTask,
     PackTask,
     PruneTask,
     ReadTask,
@@ -36,7 +37,7 @@ from headwater.core.relation import Column, Relation
 from headwater.core.types import FLOAT8, INT4, TEXT, SqlType, array_of, list_of, map_of, numeric
 from headwater.formats.arrow import change_schema, state_schema
 from headwater.sources import SOURCE_TYPES
-from headwater.sources.contract import Export, ReadPart, Reset, Secrets, SnapshotChunk
+from headwater.sources.contract import Export, ReadPart, Reset, SnapshotChunk
 from headwater.sources.load_generator import LOAD_GENERATOR, read
 from tests.unit.persist.tables_of_files import write_changes, write_state
 from tests.unit.sources.load_generator.upstreams import ROWS_MAX, exports_of, small
@@ -187,7 +188,7 @@ def test_a_chunk_of_a_snapshot_is_a_state_file(tmp_path: Path) -> None:
     options, exports = auction()
     for export in exports:
         chunks = read.plan_snapshot(options, export, OffsetFrontier(200), 50)
-        entries = [shipped(SnapshotTask(str(tmp_path), 17, chunk)).run() for chunk in chunks]
+        entries = shipped(GroupTask(tuple(SnapshotTask(str(tmp_path), 17, c) for c in chunks))).run()
         for chunk, entry in zip(chunks, entries, strict=True):
             assert entry.path.startswith(f"tables/{export.table_id}/state/17-{chunk.index}-")
             assert pq.read_table(tmp_path / entry.path).schema == state_schema(export.relation)
@@ -206,20 +207,30 @@ def test_rows_that_were_read_again_later_are_left_out_of_the_chunks_before(tmp_p
     assert (entry.rows, pq.read_table(tmp_path / entry.path).to_pylist()) == (1, [{"id": 1, "v": "old"}])
 
 
-def test_a_definite_error_of_a_snapshot_comes_back_as_a_value(
+def test_a_definite_error_of_a_snapshot_is_that_of_its_table_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(chunk: SnapshotChunk, secrets: Secrets) -> Iterator[Any]:
-        raise DefiniteError("public.orders", "0/7", 'column "amount" became text')
-        yield pa.nulls(0)
-
-    monkeypatch.setitem(SOURCE_TYPES, LOAD_GENERATOR.name, replace(LOAD_GENERATOR, snapshot=failing))
     options, exports = auction()
-    chunk = SnapshotChunk(LOAD_GENERATOR.name, options, 10, exports[0], 0, 1)
-    failed = pickle.loads(pickle.dumps(run_task(SnapshotTask(str(tmp_path), 1, chunk))))
-    assert isinstance(failed.error, DefiniteError)
-    assert (failed.error.reference, failed.error.position) == ("public.orders", "0/7")
-    assert not list(tmp_path.rglob("*.parquet"))
+    broken, whole = exports[0], exports[1]
+
+    def failing(chunk: SnapshotChunk) -> Iterator[Any]:
+        if chunk.export is not broken:
+            yield from read.snapshot(chunk)
+            return
+        raise DefiniteError("public.orders", "0/7", 'column "amount" became text')
+
+    changed = replace(LOAD_GENERATOR, reading=lambda secrets: nullcontext(failing))
+    monkeypatch.setitem(SOURCE_TYPES, LOAD_GENERATOR.name, changed)
+    tasks = tuple(
+        SnapshotTask(str(tmp_path), 1, chunk)
+        for export in (broken, whole)
+        for chunk in read.plan_snapshot(options, export, OffsetFrontier(10), 1_000)
+    )
+    results = pickle.loads(pickle.dumps(run_task(GroupTask(tasks))))
+    errors = [result for result in results if isinstance(result, DefiniteError)]
+    assert {(error.reference, error.position) for error in errors} == {("public.orders", "0/7")}
+    assert {file.path.split("/")[1] for file in results if isinstance(file, FileEntry)} == {whole.table_id}
+    assert len(list(tmp_path.rglob("*.parquet"))) == len(results) - len(errors) > 0
 
 
 def test_an_error_or_a_reset_of_one_table_leaves_the_others_as_they_are(

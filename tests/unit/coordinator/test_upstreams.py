@@ -43,7 +43,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
     """The options that the upstream was asked with."""
     seen: list[Options] = []
 
-    def references(options: Options, secrets: Secrets) -> tuple[Reference, ...]:
+    def references(options: Options, secrets: Secrets, name: str | None = None) -> tuple[Reference, ...]:
         seen.append(options)
         return (reference_of(FACTS, TABLE),)
 

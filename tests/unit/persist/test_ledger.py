@@ -174,7 +174,7 @@ class LedgerAgainstModel(RuleBasedStateMachine):
     @rule(at=handles, id_=some, chunk=st.integers(-2, 2), rows=st.integers(0, 3), crashing=crashes)
     def add_chunk(self, at: int, id_: str, chunk: int, rows: int, crashing: bool) -> None:
         file = FileEntry(self.file().path, rows, 7)
-        done, _ = self.attempt(crashing, lambda: self.ledgers[at].add_chunk(id_, chunk, file))
+        done, _ = self.attempt(crashing, lambda: self.ledgers[at].add_chunks([(id_, chunk, file)]))
         collection = self.model.collections.get(id_)
         if done and collection is not None and not collection.hydrated:
             collection.chunks[chunk] = file
@@ -438,10 +438,10 @@ def test_a_table_that_was_hydrated_once_is_not_hydrated_again(ledger: Ledger) ->
     ledger.open_writer("u1")
     ledger.join([("t1", "keyed", RELATION, "b", 5)], "u1", 5, hydrated=False)
     first, second = FileEntry("first", 3, 3), FileEntry("second", 3, 3)
-    ledger.add_chunk("t1", 0, first)
+    ledger.add_chunks([("t1", 0, first)])
     with armed("ledger.after_commit", "error"), pytest.raises(TransientError):
         ledger.hydrate({"t1": (0, [first])}, 0)
-    ledger.add_chunk("t1", 0, second)
+    ledger.add_chunks([("t1", 0, second)])
     ledger.hydrate({"t1": (1, [second])}, 0)
     assert [file.path for file in ledger.read_plan("t1", 5).state] == ["first"]
     assert ledger.named_paths("t1") == {"first"}

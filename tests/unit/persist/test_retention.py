@@ -113,7 +113,7 @@ def test_the_sweeper_takes_only_old_files_that_nobody_names(tmp_path: Path, ledg
 
 def test_chunks_of_a_backfill_are_not_swept(tmp_path: Path, ledger: Ledger) -> None:
     ledger.join([("u2", "keyed", RELATION, "b", 5)], "u9", 5, hydrated=False)
-    ledger.add_chunk("u2", 0, put(tmp_path, "tables/u2/state/named.parquet"))
+    ledger.add_chunks([("u2", 0, put(tmp_path, "tables/u2/state/named.parquet"))])
     put(tmp_path, "tables/u2/state/of a task that was tried again.parquet")
     sweep(ledger, tmp_path, NOW_S * 1000)
     assert present(tmp_path) - EVERYTHING == {"u2/state/named.parquet"}

@@ -27,7 +27,7 @@ def examined(monkeypatch: pytest.MonkeyPatch, facts: Facts) -> Any:
     server = SimpleNamespace(info=SimpleNamespace(server_version=facts.version))
     monkeypatch.setattr(module, "connect", lambda connection, secrets: nullcontext(server))
     monkeypatch.setattr(module, "bounded", lambda connection: nullcontext())
-    monkeypatch.setattr(module, "inspect", lambda connection, publication: facts)
+    monkeypatch.setattr(module, "inspect", lambda connection, publication, name=None: facts)
     return module.examine({"connection": {}, "publication": "p"}, lambda id_: b"")
 
 

@@ -1,0 +1,241 @@
+"""Reading the chunks of new tables: as Spark tasks, several side by side, small ones together.
+
+    chunks of all tables --groups--> tasks --> files, in the ledger as soon as they are written
+    files of one table   --prune, widen--> its state --> a version of its Delta table
+
+A table may have millions of rows or ten, and a transaction may make a thousand of them: a group is as
+many chunks, of whichever tables, as are worth a task.
+
+Not here: when that happens, and what becomes readable when (backfill.py).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from headwater.cluster.donors import is_own
+from headwater.cluster.tasks import CopyTask, GroupTask, PruneTask, SnapshotTask, WidenTask
+from headwater.cluster.world import World
+from headwater.core.change import FileEntry
+from headwater.core.errors import DefiniteError, TransientError
+from headwater.core.limits import (
+    DELTA_COMMITS_CONCURRENT_MAX,
+    FOLD_BUCKET_BYTES,
+    FOLD_TASK_MEMORY_BYTES,
+    SNAPSHOT_CHUNK_ROWS,
+    SNAPSHOT_GROUP_CHUNKS_MAX,
+)
+from headwater.observe.failpoints import failpoint
+from headwater.persist.state import commit_state
+from headwater.sources.contract import Export, Side, SnapshotChunk, SnapshotPoint
+
+if TYPE_CHECKING:
+    from headwater.cluster.ingestion import Ingestion
+
+BACKFILL_POOL = "backfill"
+
+States = dict[str, tuple[int, list[FileEntry]]]
+"""By table: its Delta version and the files in it."""
+
+
+@dataclass(slots=True)
+class Table:
+    """A table whose chunks are read."""
+
+    export: Export
+    joined_ts: int
+    point: Any
+    before: Mapping[int, FileEntry] = field(default_factory=dict)  # chunks of an earlier attempt
+    missing: tuple[SnapshotChunk, ...] = ()
+    done: list[FileEntry] = field(default_factory=list)
+    failed: bool = False
+
+    @property
+    def known(self) -> int:
+        """How many rows it has, as far as known."""
+        return sum(file.rows for file in self.before.values()) + sum(c.rows_estimate for c in self.missing)
+
+    @property
+    def staged(self) -> int:
+        """How many of them have been read."""
+        return sum(file.rows for file in (*self.before.values(), *self.done))
+
+
+Group = list[tuple[Table, SnapshotChunk]]
+
+
+def groups(tables: Iterable[Table]) -> Iterator[Group]:
+    """Chunks that are worth a task together; a large one is a group by itself."""
+    group: Group = []
+    rows = 0
+    for table in tables:
+        for chunk in table.missing:
+            full = rows + chunk.rows_estimate > SNAPSHOT_CHUNK_ROWS or len(group) >= SNAPSHOT_GROUP_CHUNKS_MAX
+            if group and full:
+                yield group
+                group, rows = [], 0
+            group.append((table, chunk))
+            rows += chunk.rows_estimate
+    if group:
+        yield group
+
+
+class Snapshots:
+    """Reads the tables of one backfill; belongs to its thread."""
+
+    def __init__(
+        self, world: World, ingestion: Ingestion, wanted: Callable[[str], bool], stopping: threading.Event
+    ) -> None:
+        self._world = world
+        self._ingestion = ingestion
+        self._wanted = wanted  # whether a table has not been dropped meanwhile
+        self._stopping = stopping
+
+    def read(
+        self, prepared: SnapshotPoint, points: Mapping[str, Any], exports: Iterable[Export]
+    ) -> States | None:
+        """The states of all tables that are not readable yet; None when it was stopped on the way."""
+        begun = [self._begin(prepared, points, export) for export in exports]
+        tables = [table for table in begun if table is not None]
+        if not self._fetch(tables):
+            return None
+        with ThreadPoolExecutor(DELTA_COMMITS_CONCURRENT_MAX, "delta") as pool:
+            states = pool.map(self._committed, [table for table in tables if self._is_wanted(table)])
+            return dict(states)
+
+    def _is_wanted(self, table: Table) -> bool:
+        return self._wanted(table.export.table_id)
+
+    def _begin(self, prepared: SnapshotPoint, points: Mapping[str, Any], export: Export) -> Table | None:
+        ledger, id_ = self._world.ledger, export.table_id
+        collection = ledger.collection(id_)
+        if collection is None:
+            return None
+        if collection.hydrated:
+            self._ingestion.backfill_progress(id_, 0, 0, committed=True)
+            return None
+        table = Table(export, collection.joined_ts, collection.point, ledger.chunks(id_))
+        try:
+            table.missing = prepared.chunks(export, points[id_], table.before.keys())
+        except DefiniteError as error:
+            self._poison(table, error)
+        self._ingestion.backfill_progress(id_, table.known, table.staged, committed=False)
+        return table
+
+    def _poison(self, table: Table, error: DefiniteError) -> None:
+        """Whoever reads the table is told; it becomes readable only for that."""
+        table.failed = True
+        id_ = table.export.table_id
+        self._world.ledger.poison(id_, table.joined_ts, error.position, error.message)
+        self._ingestion.poisoned(id_, error.message)
+
+    # Chunks
+
+    def _fetch(self, tables: list[Table]) -> bool:
+        """All chunks that are missing, several groups at a time; False when it was stopped."""
+        width = max(1, self._world.cores - 1)  # one place stays free for ticks
+        waiting, running = deque(groups(tables)), dict[Future[list[Any]], Group]()
+        with ThreadPoolExecutor(width, "chunk") as pool:
+            while waiting or running:
+                while waiting and len(running) < width and not self._stopping.is_set():
+                    group = [(t, c) for t, c in waiting.popleft() if self._is_wanted(t) and not t.failed]
+                    if group:
+                        running[pool.submit(self._run, group)] = group
+                if not running:
+                    break
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    self._finished(running.pop(future), future.result())
+        return not self._stopping.is_set()
+
+    def _run(self, group: Group) -> list[Any]:
+        tasks = tuple(self._task(chunk, table.joined_ts) for table, chunk in group)
+        results: list[Any] = self._world.jobs.run([GroupTask(tasks)], BACKFILL_POOL)[0]
+        return results
+
+    def _finished(self, group: Group, results: list[Any]) -> None:
+        written = []
+        for (table, chunk), result in zip(group, results, strict=True):
+            if isinstance(result, DefiniteError):
+                if not table.failed:
+                    self._poison(table, result)
+            else:
+                written.append((table.export.table_id, chunk.index, result))
+                table.done.append(result)
+        failpoint("backfill.before_chunk")
+        self._world.ledger.add_chunks(written)
+        for table in {id(table): table for table, _ in group}.values():
+            staged = table.staged
+            self._ingestion.backfill_progress(
+                table.export.table_id, max(table.known, staged), staged, committed=False
+            )
+
+    def _task(self, chunk: SnapshotChunk, as_of: int) -> SnapshotTask | CopyTask:
+        data_dir = str(self._world.data_dir)
+        if not is_own(chunk.point):
+            return SnapshotTask(data_dir, as_of, chunk)
+        # The donor's rows as of the binding at which the table joined.
+        donor = self._member(chunk.details)
+        ours = dict(zip(donor.columns, donor.relation.column_names(), strict=True))
+        columns = tuple(ours[name] for name in chunk.export.columns)
+        plan = self._world.ledger.read_plan(donor.table_id, as_of)
+        return CopyTask(data_dir, plan, columns, chunk.export, as_of, FOLD_TASK_MEMORY_BYTES)
+
+    def _member(self, table_id: str) -> Export:
+        found = self._ingestion.member(table_id)
+        if found is None:
+            raise TransientError(f"table {table_id} went away while another was made from it")
+        return found
+
+    # Files
+
+    def _committed(self, table: Table) -> tuple[str, tuple[int, list[FileEntry]]]:
+        """The Delta table holds just what was read."""
+        export = table.export
+        files = [] if table.failed else self._files(table)
+        now_ms = self._world.clock.now_ms()
+        version = commit_state(
+            self._world.data_dir, export.table_id, export.relation, files, table.joined_ts, now_ms
+        )
+        return export.table_id, (version, files)
+
+    def _files(self, table: Table) -> list[FileEntry]:
+        files = [file for file in table.done if file.rows]
+        earlier = [file for file in table.before.values() if file.rows]
+        if any(chunk.index < 0 for chunk in table.missing):
+            earlier = self._pruned(table, earlier, files)
+        side = Side.of(table.point)
+        if side is not None:
+            return self._widened(table, side.base_id, earlier + files)
+        return earlier + files
+
+    def _pruned(self, table: Table, earlier: list[FileEntry], later: list[FileEntry]) -> list[FileEntry]:
+        """Files of an earlier point, without the rows that a later one has too."""
+        if not later:
+            return earlier
+        data_dir = str(self._world.data_dir)
+        tasks = [
+            PruneTask(
+                *(data_dir, table.export, table.joined_ts, index, file, tuple(later)), FOLD_TASK_MEMORY_BYTES
+            )
+            for index, file in enumerate(earlier)
+        ]
+        return [file for file in self._world.jobs.run(tasks, BACKFILL_POOL) if file.rows]
+
+    def _widened(self, table: Table, base_id: str, side: list[FileEntry]) -> list[FileEntry]:
+        """The base's rows as of the binding at which the wider table joined, with what the side has."""
+        base = self._member(base_id)
+        plan = self._world.ledger.read_plan(base_id, table.joined_ts)
+        buckets = 1 + (plan.bytes() + sum(file.bytes for file in side)) // FOLD_BUCKET_BYTES
+        tasks = [
+            WidenTask(
+                *(str(self._world.data_dir), plan, base, tuple(side), table.export, table.joined_ts),
+                *(bucket, buckets, FOLD_TASK_MEMORY_BYTES),
+            )
+            for bucket in range(buckets)
+        ]
+        return [file for file in self._world.jobs.run(tasks, BACKFILL_POOL) if file.rows]

@@ -1,0 +1,96 @@
+"""Who subscribes to the same relation shares a hub, and the last one out ends it.
+
+Method: real plans over a catalog that takes statements, real holds; a world in which nothing ever
+happens, so that a hub waits until it is stopped.  What a hub computes is tested over the wire.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from headwater.catalog.snapshot import SessionNames
+from headwater.coordinator.read import Inputs
+from headwater.coordinator.subscribe import Hub, Hubs, Subscriber
+from headwater.coordinator.timestamps import Holds
+from headwater.core.names import SessionFacts
+from headwater.sql.select import plan_query
+from tests.unit.coordinator.scopes import Catalog
+
+
+class World:
+    """What a hub sees of the coordinator."""
+
+    def __init__(self) -> None:
+        self.catalog = Catalog().run(
+            "CREATE TABLE t (a int)", "CREATE TABLE u (a int)", "CREATE VIEW v AS SELECT a FROM t"
+        )
+        self.holds = Holds()
+        self.controller = SimpleNamespace(wait_for=self._wait)
+        self.hubs = Hubs(self)  # type: ignore[arg-type]
+
+    async def _wait(self, ready: Callable[[], bool]) -> None:
+        await asyncio.Event().wait()
+
+    def whole_table_query(self, table: Any) -> None:
+        """No relation here is a whole table, which would be followed by its files."""
+
+    def join(self, text: str, after: int = 10) -> tuple[Hub, Subscriber]:
+        state = self.catalog.state
+        query = plan_query(text, SessionNames(state), SessionFacts())
+        tables = tuple(state.items[id_] for id_ in sorted(query.relation_ids))
+        return self.hubs.join(query, Inputs(tables, (), ()), after)
+
+    def id_of(self, name: str) -> str:
+        return next(item.id for item in self.catalog.state.items.values() if item.name == name)
+
+
+def test_one_relation_has_one_hub_however_many_listen_and_however_it_is_written() -> None:
+    async def listen() -> None:
+        world = World()
+        first, _ = world.join("SELECT * FROM t")
+        for after, text in enumerate(("SELECT * FROM t", "SELECT a FROM public.t", "SELECT t.a FROM t"), 20):
+            assert world.join(text, after)[0] is first, text
+        assert len(first.subscribers) == 4
+        view, _ = world.join("SELECT * FROM v")
+        assert world.join("SELECT a FROM v")[0] is view
+        assert world.join("SELECT * FROM u")[0] is not first
+        assert world.join("SELECT a + 1 FROM t")[0] is not first
+
+    asyncio.run(listen())
+
+
+def test_the_last_one_out_ends_the_hub_and_lets_its_tables_go() -> None:
+    async def listen() -> None:
+        world = World()
+        table = world.id_of("t")
+        (hub, one), (_, other) = world.join("SELECT * FROM t"), world.join("SELECT * FROM t", 15)
+        assert world.holds.held(table)
+        world.hubs.leave(hub, one)
+        assert world.holds.held(table)
+        assert world.join("SELECT * FROM t")[0] is hub
+        for subscriber in list(hub.subscribers):
+            world.hubs.leave(hub, subscriber)
+        assert other not in hub.subscribers
+        assert not world.holds.held(table)
+        again, _ = world.join("SELECT * FROM t", 30)
+        assert again is not hub
+        assert again.reached == 30
+
+    asyncio.run(listen())
+
+
+def test_a_hub_that_has_ended_takes_nobody_in() -> None:
+    async def listen() -> None:
+        world = World()
+        hub, subscriber = world.join("SELECT * FROM t")
+        hub.ended = True
+        later, _ = world.join("SELECT * FROM t", 40)
+        assert later is not hub
+        # Who leaves the old one does not take the new one away.
+        world.hubs.leave(hub, subscriber)
+        assert world.join("SELECT * FROM t", 50)[0] is later
+
+    asyncio.run(listen())
