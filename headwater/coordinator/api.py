@@ -54,6 +54,7 @@ class Prepared:
     parameters: tuple[SqlType, ...]
     columns: tuple[Column, ...] | None  # None: it returns no rows
     plan: object = None  # the coordinator's own
+    told: bool = True  # whether the client knows the columns before it is executed
 
 
 class CopyInSink(Protocol):

@@ -40,7 +40,7 @@ from headwater.coordinator.variables import VARIABLES
 from headwater.coordinator.widening import Widenings
 from headwater.core.clock import Clock
 from headwater.core.errors import HeadwaterError, UserError
-from headwater.core.limits import COMPACTION_CHECK_S, CONNECTIONS_MAX, SWEEP_INTERVAL_S
+from headwater.core.limits import COMPACTION_CHECK_S, CONNECTIONS_MAX, ORPHAN_CHECK_S, SWEEP_INTERVAL_S
 from headwater.core.names import SessionFacts
 from headwater.core.protocol import RunIngestion
 from headwater.core.relation import Relation
@@ -112,13 +112,11 @@ class Coordinator:
             if id_ != TABLES and writer.ts:
                 self.controller.uppers[id_] = TIMESTAMP_END if writer.frontier is None else writer.ts + 1
         wanted = set(self.catalog.state.items)
-        kept = self.catalog.state.collections()
         # A source that is gone may still have something upstream: its secrets are needed until that is away.
         needed = secrets_of(list(self.ledger.upstreams().values()))
         self.secrets.sweep(wanted | needed)
         self._dropped_secrets = needed - wanted
-        self._pending_drops = {id_ for id_ in self.ledger.collections() if id_ not in kept}
-        self._pending_drops |= {id_ for id_ in self.ledger.writers() if id_ not in kept and id_ != TABLES}
+        self._find_orphans()
         self.converge()
         self._tasks.append(asyncio.create_task(self._housekeeping(), name="housekeeping"))
         self._tasks.append(asyncio.create_task(self.widenings.run(), name="widenings"))
@@ -141,11 +139,14 @@ class Coordinator:
 
     async def _housekeeping(self) -> None:
         """Let history go where nobody needs it, drop what nobody reads, keep the oracle's mark."""
-        since_s = self.clock.monotonic_s()
+        since_s = looked_s = self.clock.monotonic_s()
         saved = self.oracle.floor
         while True:
             await asyncio.sleep(COMPACTION_CHECK_S)
             try:
+                if self.clock.monotonic_s() - looked_s > ORPHAN_CHECK_S:
+                    looked_s = self.clock.monotonic_s()
+                    self._find_orphans()
                 if self.widenings.release():
                     self.converge()
                 self._drop_released()
@@ -182,6 +183,18 @@ class Coordinator:
                 self.holds.start(item.id, collection.since if collection is not None else 0)
                 self.controller.maintain_table(item.id)
         self._drop_released()
+
+    def _find_orphans(self) -> None:
+        """What the ledger has and the catalog has not is dropped.
+
+        Also later than at start: a cluster that was told of a table before it was dropped may let it
+        join after we have looked.
+        """
+        kept, known = self.catalog.state.collections(), self._pending_drops | self.controller.undropped
+        there = self.ledger.collections().keys() | self.ledger.writers().keys() - {TABLES}
+        self._pending_drops |= {
+            id_ for id_ in there - known if id_ not in kept and not self.widenings.lingers(id_)
+        }
 
     def _drop_released(self) -> None:
         """Drops wait for those who still read: files live as long as somebody may need them."""

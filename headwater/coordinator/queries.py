@@ -54,13 +54,16 @@ def plan(session: SqlSession, statement: Any, parameter_types: tuple[SqlType | N
 
 
 def current(session: SqlSession, prepared: Prepared) -> SelectPlan:
-    """The plan, made again if the catalog or the time has moved on."""
+    """The plan, made again if the catalog or the time has moved on.
+
+    What a client has been told of the columns must stay true.
+    """
     made: SelectPlan = prepared.plan  # type: ignore[assignment]
     fresh = session.world.clock.now_ms() - made.made_at_ms <= _PLAN_AGE_MS_MAX
     if fresh and made.catalog_version == session.state.version:
         return made
     again = plan(session, prepared.parsed.statement, prepared.parameters)
-    if again.query.columns() != prepared.columns:
+    if prepared.told and again.query.columns() != prepared.columns:
         raise UserError(
             "cached plan must not change result type", "0A000", hint="Prepare the statement again."
         )

@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 EngineChoice = Literal["auto", "spark", "duckdb"]
 
 
+class RelationDropped(UserError):
+    """Something that a read waited for has gone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """What a query reads, by kind."""
@@ -126,10 +130,8 @@ class Reads:
 
     def _check_exists(self, item: Item) -> None:
         if not self._exists(item):
-            raise UserError(
-                f'query could not complete because relation "{self._world.full_name(item)}" was dropped',
-                "42704",
-            )
+            name = self._world.full_name(item)
+            raise RelationDropped(f'query could not complete because relation "{name}" was dropped', "42704")
 
     def _start_since(self, item: Item) -> None:
         """The first time a collection is read, its since comes from the ledger."""

@@ -62,6 +62,8 @@ ORPHAN_FILE_AGE_S_MIN = 3_600
 """Files the ledger does not name are removed when they are this old."""
 SWEEP_INTERVAL_S = 60.0
 COMPACTION_CHECK_S = 0.5
+ORPHAN_CHECK_S = 5.0
+"""How often is looked for what the ledger has of things that the catalog does not know any more."""
 STATUS_HISTORY_ENTRIES_MAX = 20
 STATUS_HISTORY_DROPPED_MAX = 1_000
 """Objects that are gone whose history of statuses is still shown."""

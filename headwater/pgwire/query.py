@@ -9,6 +9,7 @@ Not here: ReadyForQuery, which follows whatever happened (session.py).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from headwater.coordinator.api import ParsedStatement, Result
@@ -50,6 +51,7 @@ def _run(wire: Wire, parsed: ParsedStatement) -> Steps[str]:
     prepared = yield from wire.ask(partial(wire.session.prepare, parsed))
     if prepared.parameters:  # nobody could give it an argument
         raise UserError("there is no parameter $1", "42P02")
+    prepared = replace(prepared, told=False)
     portal = Portal(prepared)
     try:
         portal.result = yield from wire.ask(partial(wire.session.execute, prepared))

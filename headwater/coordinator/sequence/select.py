@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from headwater.coordinator import queries
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
+from headwater.coordinator.read import RelationDropped
+from headwater.core.errors import UserError
 from headwater.core.types import SqlType
 from headwater.sql.select import bind_parameters
 from headwater.sql.statements.select import Select
@@ -24,11 +26,30 @@ def describe(
 
 async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
     """Read at one timestamp, the transaction's if there is one."""
-    query = bind_parameters(queries.current(session, prepared).query, arguments)
     statement = prepared.parsed.statement
     as_of = statement.as_of if isinstance(statement, Select) else None
-    read = await queries.open_read(session, query, as_of)
-    result = Result(lambda rows: f"SELECT {rows}", prepared.columns, queries.run_read(session, read))
+    made = queries.current(session, prepared)
+    while True:
+        query = bind_parameters(made.query, arguments)
+        try:
+            read = await queries.open_read(session, query, as_of)
+            break
+        except RelationDropped as error:
+            made = _again(session, prepared, made, error)
+    result = Result(lambda rows: f"SELECT {rows}", query.columns(), queries.run_read(session, read))
     result.closed = read.close
     queries.show_names(session, result)
     return result
+
+
+def _again(
+    session: SqlSession, prepared: Prepared, made: queries.SelectPlan, dropped: RelationDropped
+) -> queries.SelectPlan:
+    """What was waited for has gone: if its name means something else now, that is what is read."""
+    try:
+        again = queries.current(session, prepared)
+    except UserError:
+        raise dropped from None
+    if again.query.relation_ids == made.query.relation_ids:
+        raise dropped
+    return again
