@@ -7,7 +7,6 @@ upstream, and nothing that read the table before has seen an error, a gap or ano
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import psycopg
 import pytest
 
 from headwater.observe.failpoints import FOLDER_VARIABLE
+from tests.postgres.clients import Reader, Writer
 from tests.postgres.conftest import Database
 from tests.support.server import QUICK_SPARK, HeadwaterServer, eventually
 
@@ -35,75 +35,16 @@ def upstream(database: Database) -> Database:
     return database
 
 
-class Writer:
-    """Changes rows of `t` until told to stop; also those that came, went and changed their keys."""
+class Changing(Writer):
+    """Changes rows of `t`; also those that came, went and changed their keys."""
 
-    def __init__(self, database: Database) -> None:
-        self._connection = psycopg.connect(database.server.dsn(database.name), autocommit=True)
-        self._stop = threading.Event()
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run)
-
-    def _run(self) -> None:
-        try:
-            n = 0
-            while not self._stop.is_set():
-                n += 1
-                with self._connection.transaction():
-                    self._connection.execute(
-                        "UPDATE t SET name = 'changed ' || %s WHERE id %% 97 = %s", (n, n % 97)
-                    )
-                    self._connection.execute("DELETE FROM t WHERE id %% 1009 = %s", (n % 1009,))
-                    self._connection.execute("INSERT INTO t (id, name) VALUES (%s, 'new')", (ROWS + 10 * n,))
-                    self._connection.execute(
-                        "UPDATE t SET id = id + 1 WHERE id = %s", (ROWS + 10 * max(1, n - 5),)
-                    )
-        except BaseException as error:
-            self._error = error
-
-    def __enter__(self) -> Writer:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join(60)
-        self._connection.close()
-        assert self._error is None, self._error
-
-
-class Reader:
-    """Runs a query in a loop; every answer must be well-formed."""
-
-    def __init__(self, server: HeadwaterServer, schema: str, query: str) -> None:
-        self._session = server.connect()
-        self._session.execute(f"SET search_path = {schema}".encode())
-        self._query = query.encode()
-        self._stop = threading.Event()
-        self._error: BaseException | None = None
-        self.shapes: list[tuple[str, ...]] = []
-        self.counts: list[int] = []
-        self._thread = threading.Thread(target=self._run)
-
-    def _run(self) -> None:
-        try:
-            while not self._stop.is_set():
-                cursor = self._session.execute(self._query)
-                assert cursor.description is not None
-                self.shapes.append(tuple(column.name for column in cursor.description))
-                self.counts.append(len(cursor.fetchall()))
-        except BaseException as error:
-            self._error = error
-
-    def __enter__(self) -> Reader:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join(60)
-        self._session.close()
-        assert self._error is None, self._error
+    def turn(self) -> None:
+        n = self.turns + 1
+        with self.connection.transaction():
+            self.connection.execute("UPDATE t SET name = 'changed ' || %s WHERE id %% 97 = %s", (n, n % 97))
+            self.connection.execute("DELETE FROM t WHERE id %% 1009 = %s", (n % 1009,))
+            self.connection.execute("INSERT INTO t (id, name) VALUES (%s, 'new')", (ROWS + 10 * n,))
+            self.connection.execute("UPDATE t SET id = id + 1 WHERE id = %s", (ROWS + 10 * max(1, n - 5),))
 
 
 class Client:
@@ -157,7 +98,7 @@ def test_a_column_is_filled_for_all_rows_while_everything_goes_on(
     table_id = client.rows("SELECT id FROM mz_tables WHERE name = 't' AND source_id IS NOT NULL")
     with (
         server.connect() as subscriber,
-        Writer(upstream),
+        Changing(upstream),
         Reader(server, client.schema, "SELECT * FROM star") as star,
         Reader(server, client.schema, "SELECT id, name FROM t") as plain,
     ):
@@ -235,7 +176,7 @@ def test_a_death_in_the_middle_does_not_matter(tmp_path: Path, failpoints: Path,
     ).start()
     try:
         client = Client(server, upstream)
-        with Writer(upstream):
+        with Changing(upstream):
             for number, name in enumerate(
                 (
                     "ingestion.after_join",
