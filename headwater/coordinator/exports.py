@@ -135,11 +135,11 @@ def _included(ingestion: Item, encoding: Encoding) -> list[tuple[Any, str]]:
     options = ingestion.details["options"]
     what = f"with {source_type.title(options)} sources"
     offered = {column.name: column for column in source_type.metadata_columns(options)}
-    if encoding.value_format is not None:
+    if encoding.value_format is not None and not source_type.messages:
         raise UserError(
             f"FORMAT is not supported {what}", "0A000", hint="Their columns have types already; leave it out."
         )
-    if encoding.envelope is not None and encoding.envelope.type != "none":
+    if encoding.envelope_type not in (None, "none") and not source_type.messages:
         raise UserError(
             f"ENVELOPE {encoding.envelope} is not supported {what}", "0A000", hint="Leave it out."
         )
@@ -162,6 +162,7 @@ def export_details(
     shape: Shape,
     ingestion_id: str,
     retain: Duration | None,
+    encoding: Encoding | None = None,
 ) -> dict[str, Any]:
     """What the catalog keeps of something that is fed by a source."""
     export = Export(
@@ -177,4 +178,14 @@ def export_details(
         "source_id": ingestion_id,
         "export": export.to_json(),
         "retain_history_ms": RETAIN_HISTORY_MS_DEFAULT if retain is None else retain.milliseconds,
+        **(_shown(encoding) if encoding is not None and not encoding.empty else {}),
+    }
+
+
+def _shown(encoding: Encoding) -> dict[str, Any]:
+    """What the catalog's relations show of it."""
+    return {
+        "envelope_type": encoding.envelope_type or "none",
+        "key_format": encoding.key_format_name,
+        "value_format": encoding.value_format_name,
     }

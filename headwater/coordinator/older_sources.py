@@ -17,7 +17,7 @@ from headwater.catalog import updates
 from headwater.catalog.state import CatalogState, Item, Schema
 from headwater.coordinator.ddl import DdlScope, Outcome
 from headwater.coordinator.exports import export_details, find_reference, shape
-from headwater.coordinator.source_form import missing_tables
+from headwater.coordinator.source_form import missing_tables, validation_prefix
 from headwater.coordinator.upstreams import Answer
 from headwater.core.errors import UserError, not_supported
 from headwater.core.relation import Relation
@@ -75,7 +75,10 @@ def plan(scope: DdlScope, statement: CreateSource, ingestion: Item, answer: Answ
     if single:
         reference = answer.references[0]
         shaped = shape(reference, ingestion, statement.columns, statement.encoding)
-        details = export_details(scope, source_id, reference, shaped, progress.id, statement.retain_history)
+        details = export_details(
+            *(scope, source_id, reference, shaped, progress.id, statement.retain_history),
+            statement.encoding,
+        )
         source = replace(source, relation=shaped.relation, details={**source.details, **details})
     full = replace(
         statement,
@@ -229,7 +232,7 @@ def _by_reference(
     """Columns named `[[database.]schema.]table.column`, by the reference they belong to."""
     if columns and not added:
         raise UserError(
-            f"POSTGRES source validation: {option} option is unnecessary when no tables are added",
+            f"{validation_prefix(answer.source_type)}{option} option is unnecessary when no tables are added",
             hint=f"Say it where the table is made: CREATE TABLE .. FROM SOURCE .. WITH ({option} (..))",
             position=columns[0].position,
         )
@@ -252,7 +255,7 @@ def _by_reference(
             absent.append(".".join((*path, column.item)))
     if absent:
         raise UserError(
-            f"POSTGRES source validation: {option} refers to table not currently being added",
+            f"{validation_prefix(answer.source_type)}{option} refers to table not currently being added",
             detail=f"the following columns are referenced but not added: {', '.join(absent)}",
         )
     return by_path

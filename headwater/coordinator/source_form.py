@@ -27,13 +27,6 @@ from headwater.sql.upstreams.postgres import Postgres
 
 _TABLES_INSTEAD: Final = "not supported; use CREATE TABLE .. FROM SOURCE instead"
 
-_PREFIXES: Final = {
-    "postgres": "POSTGRES source validation: ",
-    "mysql": "MYSQL source validation: ",
-    "kafka": "KAFKA source validation: ",
-    "load-generator": "LOAD GENERATOR source validation: ",
-}
-
 
 def older_form(variables: Mapping[str, str], statement: CreateSource) -> bool:
     """Whether a statement is of the older form; UserError when it may not be."""
@@ -51,13 +44,18 @@ def refuse_if_forced(variables: Mapping[str, str], what: str, hint: str) -> None
         raise UserError(f"{what} {_TABLES_INSTEAD}", "0A000", hint=hint)
 
 
+def validation_prefix(source_type: str) -> str:
+    """What errors about an upstream begin with."""
+    return f"{source_type.upper().replace('-', ' ')} source validation: "
+
+
 def missing_tables(source_type: str, hint: str) -> UserError:
     """A source with many references, and none was named."""
     if source_type == "load-generator":
         text = "multi-output sources require a FOR TABLES (..) or FOR ALL TABLES statement"
     else:
         text = "missing TABLES specification"
-    return UserError(f"{_PREFIXES[source_type]}{text}", hint=hint)
+    return UserError(f"{validation_prefix(source_type)}{text}", hint=hint)
 
 
 def _older_clause(statement: CreateSource) -> str | None:

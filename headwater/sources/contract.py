@@ -247,6 +247,8 @@ class SourceType:
     drop: Callable[[Options, Secrets], None] = lambda options, secrets: None
     single_output: Callable[[Options], bool] = lambda options: False
     """Whether there is never more than one reference: a table need not name it, and may name its columns."""
+    messages: bool = False
+    """Whether what comes are messages, of which FORMAT and ENVELOPE say what they become."""
     metadata_columns: Callable[[Options], tuple[Column, ...]] = lambda options: ()
     """Columns that a table may INCLUDE although no reference lists them."""
     pin: Callable[[Reference, tuple[str, ...], tuple[str, ...]], Reference] = (

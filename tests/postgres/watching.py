@@ -84,14 +84,7 @@ class Watch(Repeated):
         """With the simple protocol if the query has a star: what was prepared may not change its shape."""
         if "*" not in query:
             return self.connection.execute(query.encode())
-        while True:
-            try:
-                return psycopg.ClientCursor(self.connection).execute(query.encode())
-            except psycopg.errors.FeatureNotSupported as error:
-                # A swap came between planning and running; see test_a_star_needs_no_second_try there:
-                # tests/chaos/test_blue_green_generators.py.
-                if error.diag.message_primary != REPLANNED:
-                    raise
+        return psycopg.ClientCursor(self.connection).execute(query.encode())
 
     def steps(self) -> list[tuple[str, ...]]:
         """The shapes that were seen, one after the other."""

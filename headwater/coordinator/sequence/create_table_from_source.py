@@ -51,7 +51,9 @@ def plan(scope: DdlScope, statement: CreateTableFromSource) -> Outcome:
     reference = _reference(scope, source, ingestion, statement)
     shaped = shape(reference, ingestion, statement.columns, statement.encoding)
     item_id, oid = scope.new_item()
-    details = export_details(scope, item_id, reference, shaped, ingestion.id, statement.retain_history)
+    details = export_details(
+        scope, item_id, reference, shaped, ingestion.id, statement.retain_history, statement.encoding
+    )
     item = Item(
         item_id,
         oid,
