@@ -9,11 +9,11 @@ log=$(mktemp)
 trap 'kill "$beside" 2>/dev/null; rm -f "$log"' EXIT
 
 # What a shell starts in the background ignores Ctrl-C, and so would the programs under test.
-nice env --default-signal=INT $bin/pytest tests/unit tests/text tests/wire tests/clients >"$log" 2>&1 &
+nice env --default-signal=INT $bin/pytest tests/unit tests/text >"$log" 2>&1 &
 beside=$!
 status=0
-env --default-signal=INT $bin/pytest tests --ignore tests/unit --ignore tests/text --ignore tests/wire \
-    --ignore tests/clients --ignore tests/test_tidy.py || status=$?
+env --default-signal=INT $bin/pytest tests --ignore tests/unit --ignore tests/text \
+    --ignore tests/test_tidy.py || status=$?
 wait "$beside" || status=$?
 echo "the row beside:"
 cat "$log"

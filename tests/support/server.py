@@ -149,7 +149,7 @@ class HeadwaterServer:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=180,
             check=False,
         )
 
