@@ -384,7 +384,11 @@ class Coordinator:
         return system.facts(self)
 
     def full_name(self, item: Item) -> str:
-        return SessionNames(self.catalog.state).full_name(item)
+        """For messages; of something that was dropped together with its schema only its own name is left."""
+        try:
+            return SessionNames(self.catalog.state).full_name(item)
+        except KeyError:
+            return item.name
 
     # Sessions
 

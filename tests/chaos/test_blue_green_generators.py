@@ -205,11 +205,6 @@ def test_a_read_that_waits_goes_on_with_the_table_that_took_the_place(busy_serve
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="the hub wants the full name of what was dropped, and its schema is gone, too: nobody is told",
-)
 def test_a_subscription_ends_when_the_schema_of_its_table_is_dropped(busy_server: HeadwaterServer) -> None:
     """As the last step of a swap of schemas."""
     server = busy_server
