@@ -196,11 +196,12 @@ def test_tables_come_and_go_whoever_dies_right_after_the_commit(world: World, de
 
 
 @pytest.mark.timeout(1_800)
-def test_sources_come_and_go_when_both_die_right_after_the_commit(world: World) -> None:
+@pytest.mark.parametrize("death", DEATHS)
+def test_sources_come_and_go_whoever_dies_right_after_the_commit(world: World, death: Death) -> None:
     world.tables["more"] = "b"
     world.pairs.add("more_pairs")
     world.commit_and_die(
-        "both",
+        death,
         over_postgres("more_src"),
         fed_by_postgres("more", "b", "more_src"),
         KEY_VALUE.format(name="more_kv"),
@@ -209,19 +210,20 @@ def test_sources_come_and_go_when_both_die_right_after_the_commit(world: World) 
     world.converged()
     del world.tables["more"]
     world.pairs.remove("more_pairs")
-    world.commit_and_die("both", "DROP SOURCE more_src CASCADE", "DROP SOURCE more_kv CASCADE")
+    world.commit_and_die(death, "DROP SOURCE more_src CASCADE", "DROP SOURCE more_kv CASCADE")
     world.converged()
 
 
 @pytest.mark.timeout(1_800)
-def test_names_that_have_changed_places_stay_so_when_both_die(world: World) -> None:
+@pytest.mark.parametrize("death", DEATHS)
+def test_names_that_have_changed_places_stay_so_whoever_dies(world: World, death: Death) -> None:
     world.commit(fed_by_postgres("blue", "a"), fed_by_postgres("green", "b"))
     world.tables |= {"blue": "a", "green": "b"}
     world.converged()
-    world.commit_and_die("both", "ALTER TABLE blue SWAP WITH green")
+    world.commit_and_die(death, "ALTER TABLE blue SWAP WITH green")
     world.tables |= {"blue": "b", "green": "a"}
     world.converged()
-    world.commit_and_die("both", "ALTER TABLE blue SWAP WITH green", "DROP TABLE green")
+    world.commit_and_die(death, "ALTER TABLE blue SWAP WITH green", "DROP TABLE green")
     world.tables["blue"] = "a"
     del world.tables["green"]
     world.converged()

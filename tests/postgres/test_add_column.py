@@ -177,7 +177,14 @@ def test_a_death_in_the_middle_does_not_matter(tmp_path: Path, failpoints: Path,
     try:
         client = Client(server, upstream)
         with Changing(upstream):
-            for number, name in enumerate(("backfill.before_chunk", "backfill.after_hydrate")):
+            for number, name in enumerate(
+                (
+                    "ingestion.after_join",
+                    "backfill.before_chunk",
+                    "backfill.before_hydrate",
+                    "backfill.after_hydrate",
+                )
+            ):
                 upstream.run(f"ALTER TABLE t ADD COLUMN c{number} int DEFAULT {number}")
                 (failpoints / name).write_text("1*exit")
                 client.run(f"ALTER TABLE t ADD COLUMN c{number}")

@@ -149,7 +149,7 @@ class HeadwaterServer:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=180,
+            timeout=60,
             check=False,
         )
 
