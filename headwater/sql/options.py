@@ -74,6 +74,25 @@ def parse_with_options(cursor: Cursor, readers: Mapping[str, OptionReader]) -> d
     return parse_options(cursor, readers) if cursor.accept("WITH") else {}
 
 
+def exclude_or_ignore(options: dict[str, Any], position: int) -> None:
+    """IGNORE COLUMNS is another word for EXCLUDE COLUMNS; both together are one too many."""
+    ignored = options.pop("ignore_columns", None)
+    if ignored is None:
+        return
+    if "exclude_columns" in options:
+        raise UserError("EXCLUDE COLUMNS specified more than once", "42601", position=position)
+    options["exclude_columns"] = ignored
+
+
+def refused(message: str) -> OptionReader:
+    """A reader of an option that only the catalog may have."""
+
+    def refuse(cursor: Cursor) -> None:
+        raise cursor.refusal(message, "XX000")
+
+    return refuse
+
+
 def field_of(option: str) -> str:
     """The field that keeps an option."""
     return option.lower().replace(" ", "_")

@@ -22,8 +22,10 @@ from headwater.sql.options import (
     OptionReader,
     clause,
     column_names,
+    exclude_or_ignore,
     parse_options,
     parse_with_options,
+    refused,
     render_options,
     retain_history,
 )
@@ -33,9 +35,7 @@ from headwater.sql.statement import Statement
 PHRASES = ("CREATE [TEMP|TEMPORARY] TABLE ... FROM SOURCE",)
 
 
-def _refuse_details(cursor: Cursor) -> None:
-    raise cursor.refusal("DETAILS option cannot be explicitly set", "XX000")
-
+_refuse_details = refused("DETAILS option cannot be explicitly set")
 
 _OPTIONS: Final[dict[str, OptionReader]] = {
     "TEXT COLUMNS": column_names,
@@ -92,11 +92,7 @@ def parse(cursor: Cursor) -> CreateTableFromSource:
     encoding = parse_encoding(cursor)
     position = cursor.error_position()
     options = parse_with_options(cursor, _OPTIONS)
-    ignored = options.pop("ignore_columns", None)
-    if ignored is not None:
-        if "exclude_columns" in options:
-            raise UserError("EXCLUDE COLUMNS specified more than once", "42601", position=position)
-        options["exclude_columns"] = ignored
+    exclude_or_ignore(options, position)
     return CreateTableFromSource(
         name, source, reference, columns, if_not_exists=if_not_exists, encoding=encoding, **options
     )

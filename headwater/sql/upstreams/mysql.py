@@ -13,20 +13,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from headwater.core.errors import UserError
 from headwater.sql.cursor import Cursor, Name
-from headwater.sql.options import OptionReader, parse_options, qualified_names, render_options
-
-
-def _refuse_details(cursor: Cursor) -> None:
-    raise cursor.refusal("CREATE SOURCE specifies DETAILS option", "XX000")
-
+from headwater.sql.options import (
+    OptionReader,
+    exclude_or_ignore,
+    parse_options,
+    qualified_names,
+    refused,
+    render_options,
+)
 
 _OPTIONS: Final[dict[str, OptionReader]] = {
     "TEXT COLUMNS": qualified_names,
     "EXCLUDE COLUMNS": qualified_names,
     "IGNORE COLUMNS": qualified_names,
-    "DETAILS": _refuse_details,
+    "DETAILS": refused("CREATE SOURCE specifies DETAILS option"),
 }
 _RENDERED: Final = ("TEXT COLUMNS", "EXCLUDE COLUMNS")
 
@@ -50,9 +51,5 @@ def parse(cursor: Cursor) -> MySql:
     connection = cursor.name()
     position = cursor.error_position()
     options = parse_options(cursor, _OPTIONS) if cursor.at_symbol("(") else {}
-    ignored = options.pop("ignore_columns", None)
-    if ignored is not None:
-        if "exclude_columns" in options:
-            raise UserError("EXCLUDE COLUMNS specified more than once", "42601", position=position)
-        options["exclude_columns"] = ignored
+    exclude_or_ignore(options, position)
     return MySql(connection, **options)

@@ -14,18 +14,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from headwater.sql.cursor import Cursor, Name
-from headwater.sql.options import OptionReader, parse_options, qualified_names, render_options, string
-
-
-def _refuse_details(cursor: Cursor) -> None:
-    raise cursor.refusal("CREATE SOURCE specifies DETAILS option", "XX000")
-
+from headwater.sql.options import (
+    OptionReader,
+    parse_options,
+    qualified_names,
+    refused,
+    render_options,
+    string,
+)
 
 _OPTIONS: Final[dict[str, OptionReader]] = {
     "PUBLICATION": string,
     "TEXT COLUMNS": qualified_names,
     "EXCLUDE COLUMNS": qualified_names,
-    "DETAILS": _refuse_details,
+    "DETAILS": refused("CREATE SOURCE specifies DETAILS option"),
 }
 _RENDERED: Final = ("PUBLICATION", "TEXT COLUMNS", "EXCLUDE COLUMNS")
 
