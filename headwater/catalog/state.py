@@ -270,6 +270,13 @@ class CatalogState:
         known: Mapping[str, Item] = self.derived["collections"]
         return known
 
+    def widened(self) -> tuple[Item, ...]:
+        """Items that get more columns."""
+        if "widened" not in self.derived:
+            self.derived["widened"] = tuple(i for i in self.items.values() if i.widening is not None)
+        found: tuple[Item, ...] = self.derived["widened"]
+        return found
+
     def ingestion_of(self, source: Item) -> Item:
         """What reads the upstream for a source: itself, or its progress relation."""
         return source if source.progress_id is None else self.items[source.progress_id]

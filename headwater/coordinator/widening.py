@@ -23,7 +23,7 @@ from headwater.catalog.apply import apply
 from headwater.catalog.snapshot import SessionNames
 from headwater.catalog.state import CatalogState, Item
 from headwater.core.errors import HeadwaterError, InvariantViolation, UserError
-from headwater.core.limits import WIDENING_LINGER_S
+from headwater.core.limits import RETRY_DELAY_S_MAX, WIDENING_LINGER_S
 from headwater.core.names import SessionFacts
 from headwater.core.relation import Relation
 from headwater.sql.cursor import SqlText
@@ -134,11 +134,11 @@ class Widenings:
                     await self._finish(item)
                 except HeadwaterError as error:
                     log.warning("could not add columns", table=item.id, error=str(error))
-                    await asyncio.sleep(1)  # the disk may be full; nothing is lost meanwhile
+                    await asyncio.sleep(RETRY_DELAY_S_MAX)  # the disk may be full; nothing is lost meanwhile
 
     def _ready(self) -> list[Item]:
         hydrated = self._world.controller.hydrated
-        items = self._world.catalog.state.items.values()
+        items = self._world.catalog.state.widened()
         return [i for i in items if i.widening is not None and i.widening["export"]["table_id"] in hydrated]
 
     async def _finish(self, item: Item) -> None:
@@ -185,7 +185,8 @@ class Widenings:
         if item is None:
             raise UserError("the table was dropped while columns were added to it", "42704")
         if item.collection_id != collection_id:
+            reason = self._errors.pop(collection_id, "they were given up")
             raise UserError(
-                f'columns could not be added to table "{item.name}": {self._errors.get(collection_id)}',
+                f'columns could not be added to table "{item.name}": {reason}',
                 hint="The table is as it was.",
             )
