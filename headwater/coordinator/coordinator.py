@@ -362,9 +362,10 @@ class Coordinator:
 
     # Reads
 
-    def hold_everything(self, ts: int) -> Hold:
-        """For a transaction: whatever it may read later stays readable at its timestamp."""
-        ids = [id_ for id_ in self.catalog.state.collections() if self.holds.since(id_) <= ts]
+    def hold_everything(self, state: CatalogState, ts: int) -> Hold:
+        """For a transaction that began in `state`: whatever it may read later stays readable."""
+        there = self.catalog.state.collections().keys() | self._pending_drops
+        ids = [id_ for id_ in state.collections() if id_ in there and self.holds.since(id_) <= ts]
         return self.holds.acquire(ids, ts)
 
     def whole_table_query(self, table: Item) -> Query | None:

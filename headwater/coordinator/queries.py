@@ -78,21 +78,19 @@ def run_read(session: SqlSession, read: PreparedRead) -> AsyncIterator[pa.Record
 async def open_read(session: SqlSession, query: Query, as_of: AsOf | None) -> PreparedRead:
     """Fix the timestamp within the rules of the session's transaction."""
     session.enter("read")
-    world, transaction = session.world, session.transaction
+    world, transaction, state = session.world, session.transaction, session.state
     moment = None if as_of is None else timestamp(session, as_of.expression.text, as_of.expression.offset)
     pinned = transaction.hold if transaction is not None else None
     if pinned is not None and moment is not None and moment != pinned.ts:
         raise UserError("AS OF in a transaction must be the timestamp of its first read", "25000")
-    if query.relation_ids and any(id_ in world.catalog.state.items for id_ in query.relation_ids):
-        read = await world.reads.prepare(
-            query, session.isolation, moment, as_of.at_least if as_of else False, pinned, session.system_facts
-        )
-        if transaction is not None and pinned is None:
-            transaction.hold = world.hold_everything(read.ts)
-    else:
-        read = await world.reads.prepare(
-            query, session.isolation, moment, False, pinned, session.system_facts
-        )
+    stored = any(id_ in state.items for id_ in query.relation_ids)
+    at_least = stored and as_of is not None and as_of.at_least
+    read = await world.reads.prepare(
+        query, state, session.isolation, moment, at_least, pinned, session.system_facts
+    )
+    if stored and transaction is not None and pinned is None:
+        transaction.hold = world.hold_everything(state, read.ts)
+        transaction.catalog = state
     if session.settings.get("emit_timestamp_notice") == "on":
         session.notify(Notice("NOTICE", f"query timestamp: {read.ts} ({to_text(read.ts)})", "MZ001"))
     return read
@@ -149,7 +147,9 @@ def timestamp(session: SqlSession, text: str, offset: int) -> int:
 async def collect(session: SqlSession, query: Query, isolation: Isolation | None = None) -> pa.Table:
     """A query's whole result at the session's timestamp."""
     reads = session.world.reads
-    read = await reads.prepare(query, isolation or session.isolation, facts=session.system_facts)
+    read = await reads.prepare(
+        query, session.state, isolation or session.isolation, facts=session.system_facts
+    )
     batches = [batch async for batch in run_read(session, read)]
     return pa.Table.from_batches(batches, state_schema(Relation(query.columns())))
 

@@ -109,27 +109,30 @@ class Reads:
         writer = self._world.ledger.writer(item.source_id or item.id)
         return 0 if writer is None else writer.ts
 
-    async def wait_readable(self, inputs: Inputs) -> None:
+    async def wait_readable(self, inputs: Inputs, pinned: Hold | None = None) -> None:
         """Until every input has some timestamp at which it can be read, or is in error."""
         controller = self._world.controller
 
         def ready() -> bool:
-            return all(self.upper(item) > 0 or not self._exists(item) for item in self._moving(inputs))
+            return all(self.upper(i) > 0 or not self._exists(i, pinned) for i in self._moving(inputs))
 
         if not ready():
             await controller.wait_for(ready)
         for item in self._moving(inputs):
-            self._check_exists(item)
+            self._check_exists(item, pinned)
             self._start_since(item)
 
     def _moving(self, inputs: Inputs) -> tuple[Item, ...]:
         return (*(table for table in inputs.tables if table.source_id is not None), *inputs.sources)
 
-    def _exists(self, item: Item) -> bool:
-        return item.id in self._world.catalog.state.items
+    def _exists(self, item: Item, pinned: Hold | None) -> bool:
+        """Whether it is there, for a transaction also what it holds although it was dropped since."""
+        id_, world = item.collection_id, self._world
+        held = pinned is not None and id_ in pinned.ids
+        return held or id_ in world.catalog.state.collections() or world.widenings.lingers(id_)
 
-    def _check_exists(self, item: Item) -> None:
-        if not self._exists(item):
+    def _check_exists(self, item: Item, pinned: Hold | None) -> None:
+        if not self._exists(item, pinned):
             name = self._world.full_name(item)
             raise RelationDropped(f'query could not complete because relation "{name}" was dropped', "42704")
 
@@ -159,6 +162,7 @@ class Reads:
     async def prepare(
         self,
         query: Query,
+        state: CatalogState,
         isolation: Isolation,
         as_of: int | None = None,
         at_least: bool = False,
@@ -169,8 +173,8 @@ class Reads:
 
         `pinned` is the hold of a transaction that has read before: same timestamp again.
         """
-        inputs = self.inputs_of(self._world.catalog.state, query.relation_ids)
-        await self.wait_readable(inputs)
+        inputs = self.inputs_of(state, query.relation_ids)
+        await self.wait_readable(inputs, pinned)
         if pinned is not None:
             ts = pinned.ts
             self._check_since(inputs, ts, in_transaction=True)
@@ -189,7 +193,7 @@ class Reads:
             self._world.oracle.show(ts)
         hold = self._world.holds.acquire(inputs.ids(), ts)
         try:
-            await self._wait_passed(inputs, ts)
+            await self._wait_passed(inputs, ts, pinned)
             if plain:
                 await self._world.tables.settled(ts)
             read = PreparedRead(query, inputs, ts, hold, facts or self._world.system_facts)
@@ -223,16 +227,16 @@ class Reads:
                 hint="Use AS OF AT LEAST, or create the table WITH (RETAIN HISTORY FOR ...).",
             )
 
-    async def _wait_passed(self, inputs: Inputs, ts: int) -> None:
+    async def _wait_passed(self, inputs: Inputs, ts: int, pinned: Hold | None) -> None:
         moving = self._moving(inputs)
 
         def passed() -> bool:
-            return all(self.upper(item) > ts or not self._exists(item) for item in moving)
+            return all(self.upper(item) > ts or not self._exists(item, pinned) for item in moving)
 
         if not passed():
             await self._world.controller.wait_for(passed)
         for item in moving:
-            self._check_exists(item)
+            self._check_exists(item, pinned)
 
     async def _wait_until(self, ts: int) -> None:
         """Plain tables follow the clock: a timestamp ahead of it is not over yet."""

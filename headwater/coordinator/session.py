@@ -217,9 +217,12 @@ class SqlSession:
 
     @property
     def state(self) -> CatalogState:
-        """The catalog as this session sees it: its own uncommitted DDL included."""
+        """The catalog as this session sees it: its own uncommitted DDL included, and after a read
+        in a block as it was then."""
         if self.transaction is not None and self.transaction.staged is not None:
             return self.transaction.staged.state
+        if self.transaction is not None and self.transaction.catalog is not None:
+            return self.transaction.catalog
         return self.world.catalog.state
 
     @property

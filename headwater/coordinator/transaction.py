@@ -16,6 +16,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from headwater.catalog.state import CatalogState
 from headwater.coordinator.ddl import StagedDdl
 from headwater.coordinator.timestamps import Hold
 from headwater.core.errors import UserError
@@ -44,6 +45,7 @@ class Transaction:
     kind: Class | None = None
     failed: bool = False
     hold: Hold | None = None
+    catalog: CatalogState | None = None  # of the first read: names mean the same to the end
     staged: StagedDdl | None = None
     writes: dict[str, tuple[Relation, list[pa.Table]]] = field(default_factory=dict)
     unchanged_since: dict[str, int] = field(default_factory=dict)  # tables that the writes were computed from
@@ -94,7 +96,7 @@ class Transaction:
     def release(self) -> None:
         if self.hold is not None:
             self.hold.release()
-            self.hold = None
+            self.hold = self.catalog = None
 
 
 def _refusal(current: Class, wanted: Class) -> UserError:

@@ -86,7 +86,6 @@ def two_versions(server: HeadwaterServer, name: str) -> Iterator[list[Watch]]:
             )
             versions[NEW] = fed(server.data_dir, f"{name}_next")
             server.query(f"SELECT count(*) FROM {name}_next")
-            wait_turns(watchers)
             yield watchers
             wait_turns(watchers)
     finally:

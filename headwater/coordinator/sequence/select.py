@@ -45,11 +45,11 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
 def _again(
     session: SqlSession, prepared: Prepared, made: queries.SelectPlan, dropped: RelationDropped
 ) -> queries.SelectPlan:
-    """What was waited for has gone: if its name means something else now, that is what is read."""
+    """What was waited for has gone: if the catalog has something else under its name, that is read."""
     try:
         again = queries.current(session, prepared)
     except UserError:
         raise dropped from None
-    if again.query.relation_ids == made.query.relation_ids:
+    if again.catalog_version == made.catalog_version:
         raise dropped
     return again

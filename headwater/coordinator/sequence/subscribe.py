@@ -96,6 +96,7 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
     world = session.world
     read = await world.reads.prepare(
         query,
+        session.state,
         session.isolation,
         moment,
         as_of.at_least if as_of is not None else False,
