@@ -164,6 +164,7 @@ class Episode:
         self._names = 0
         self._added: list[str] = []  # columns that `keyed` has got
         self._columns = 0
+        self._widened: dict[str, str] = {}  # tables that get a column
         self._writers: list[Upstream] = [Triples(database, seed), Churn(database, seed + 1)]
         self._followers = [Follower(server, f"{self._here.schema}.{name}") for name in TRIPLE]
 
@@ -227,10 +228,12 @@ class Episode:
         if len(self._tables) > 3:
             name = random.choice(sorted(self._tables))
             del self._tables[name]
+            self._widened.pop(name, None)
             self._session().run(f"DROP TABLE {name}")
 
     def swap_tables(self, random: Random) -> None:
         one, other = random.sample(sorted(self._tables), 2)
+        self._wait_widened()
         self._session().run(f"ALTER TABLE {one} SWAP WITH {other}")
         self._tables[one], self._tables[other] = self._tables[other], self._tables[one]
 
@@ -243,13 +246,34 @@ class Episode:
         if not self._added:
             return
         column = self._added.pop(random.randrange(len(self._added)))
+        self._wait_widened()
         self._database.run(f"ALTER TABLE keyed DROP COLUMN {column}")
         here = self._session()
         for name in [name for name, reference in self._tables.items() if reference == "keyed"]:
-            if (column,) in here.rows(f"SELECT name FROM (SHOW COLUMNS FROM {name})"):
+            if column in self._columns_of(name):
                 assert "has been altered" in here.error_of(name)
                 here.run(f"DROP TABLE {name}")
                 del self._tables[name]
+
+    def widen_table(self, random: Random) -> None:
+        """By a column that it did not take; in a block, so that other things happen while it is filled."""
+        here = self._session()
+        keyed = {name for name, reference in self._tables.items() if reference == "keyed"}
+        if not self._added or not keyed - self._widened.keys():
+            return
+        name = random.choice(sorted(keyed - self._widened.keys()))
+        column = random.choice(self._added)
+        if column not in self._columns_of(name):
+            here.run("BEGIN", f"ALTER TABLE {name} ADD COLUMN {column}", "COMMIT")
+            self._widened[name] = column
+
+    def _columns_of(self, name: str) -> set[str]:
+        return {row[0] for row in self._session().rows(f"SELECT name FROM (SHOW COLUMNS FROM {name})")}
+
+    def _wait_widened(self) -> None:
+        for name, column in self._widened.items():
+            eventually(lambda: column in self._columns_of(name), within_s=RESUME_S_MAX)  # noqa: B023
+        self._widened.clear()
 
     def write_a_while(self, random: Random) -> None:
         self._writers[0].stopping.wait(random.random() * 2)
@@ -292,6 +316,7 @@ class Episode:
         for writer in self._writers:
             writer.stop()
         here = self._session()
+        self._wait_widened()
         for name in (*TRIPLE, *self._tables):
             check_running(here, name)
         newest = eventually(lambda: here.value("SELECT mz_now()::text::int8 FROM x LIMIT 1"))
@@ -337,6 +362,7 @@ _ACTIONS: tuple[Callable[[Episode, Random], None], ...] = (
     Episode.swap_tables,
     *(Episode.add_column,) * 2,
     Episode.drop_column,
+    *(Episode.widen_table,) * 2,
     Episode.cut_within_a_message,
     Episode.refuse_a_while,
     Episode.restart_upstream,
