@@ -100,6 +100,7 @@ class Cluster:
         self._stated: set[str] = set()
         self._epoch = 0
         self._connection: Connection | None = None
+        self._greeting = threading.Lock()
         self._verifications: dict[str, Verification] = {}
         self._maintenance = Maintenance(world, self._busy, driver_lost)
         self.stopped = threading.Event()
@@ -116,20 +117,11 @@ class Cluster:
     def serve(self, connection: Connection) -> None:
         """Obey one environment until it goes or a newer one comes."""
         hello = connection.receive()
-        if not isinstance(hello, protocol.Hello):
+        with self._greeting:
+            welcome = isinstance(hello, protocol.Hello) and self._greet(connection, hello)
+        if not welcome:
             connection.close()
             return
-        if hello.epoch < self._epoch or hello.version != protocol.PROTOCOL_VERSION:
-            connection.send(protocol.Refused(self._epoch))
-            connection.close()
-            return
-        self._epoch = hello.epoch
-        self.world.ts_floor = max(self.world.ts_floor, hello.ts_floor)
-        previous, self._connection = self._connection, connection
-        if previous is not None:
-            previous.close()
-        self._stated = set()
-        connection.send(protocol.Welcome(protocol.PROTOCOL_VERSION, os.getpid()))
         for status in list(self.world.statuses.values()):
             connection.send(status)
         try:
@@ -139,6 +131,21 @@ class Cluster:
             log.warning("a command failed; the environment will state everything again", error=str(error))
         finally:
             connection.close()
+
+    def _greet(self, connection: Connection, hello: protocol.Hello) -> bool:
+        """Whether this environment is the one to listen to from now on."""
+        if hello.epoch < self._epoch or hello.version != protocol.PROTOCOL_VERSION:
+            connection.send(protocol.Refused(self._epoch))
+            return False
+        self._epoch = hello.epoch
+        self.world.ts_floor = max(self.world.ts_floor, hello.ts_floor)
+        # Before reports can go there: an environment takes what comes first for the answer.
+        connection.send(protocol.Welcome(protocol.PROTOCOL_VERSION, os.getpid()))
+        previous, self._connection = self._connection, connection
+        if previous is not None:
+            previous.close()
+        self._stated = set()
+        return True
 
     def _obey(self, command: Any) -> None:
         match command:

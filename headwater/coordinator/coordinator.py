@@ -93,7 +93,7 @@ class Coordinator:
         self._next_pid = 1
         self._pending_drops: set[str] = set()
         self._dropped_secrets: set[str] = set()  # whose values a source that is going may still need
-        self._tasks: list[asyncio.Task[None]] = []
+        self.tasks: list[asyncio.Task[None]] = []  # must not end while the server runs
 
     # Start and end
 
@@ -118,11 +118,11 @@ class Coordinator:
         self._dropped_secrets = needed - wanted
         self._find_orphans()
         self.converge()
-        self._tasks.append(asyncio.create_task(self._housekeeping(), name="housekeeping"))
-        self._tasks.append(asyncio.create_task(self.widenings.run(), name="widenings"))
+        self.tasks.append(asyncio.create_task(self._housekeeping(), name="housekeeping"))
+        self.tasks.append(asyncio.create_task(self.widenings.run(), name="widenings"))
 
     async def stop(self) -> None:
-        for task in self._tasks:
+        for task in self.tasks:
             task.cancel()
         try:
             self._save()

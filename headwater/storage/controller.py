@@ -83,7 +83,7 @@ class Controller:
         self._peeks: dict[str, PendingPeek] = {}
         self._writer: asyncio.StreamWriter | None = None
         self._changed = asyncio.Condition()
-        self._task: asyncio.Task[None] | None = None
+        self.tasks: list[asyncio.Task[None]] = []  # must not end while the server runs
         self.cluster_pid = 0  # of the process whose counts are the current ones
 
     # What is wanted
@@ -152,12 +152,12 @@ class Controller:
 
     def start(self) -> None:
         """Begin to look for a cluster."""
-        self._task = asyncio.create_task(self._run(), name="storage-controller")
+        self.tasks.append(asyncio.create_task(self._run(), name="storage-controller"))
 
     async def stop(self) -> None:
         """End the cluster with us."""
-        if self._task is not None:
-            self._task.cancel()
+        for task in self.tasks:
+            task.cancel()
         if self.fenced.is_set():
             return  # it is another's cluster now
         told = self.connected
@@ -209,6 +209,8 @@ class Controller:
             log.error("a newer server has taken over the cluster", epoch=welcome.epoch)
             self.fenced.set()
             await asyncio.Event().wait()  # until this process ends
+        if not isinstance(welcome, protocol.Welcome):
+            raise InvariantViolation(f"a cluster that has something to say before its welcome: {welcome}")
         if welcome.pid != self.cluster_pid:
             self.health.settle()
             self.cluster_pid = welcome.pid

@@ -195,3 +195,17 @@ def test_a_paused_source_is_not_called_starting_before_it_is_resumed(tmp_path: P
         assert told == ["paused", "starting", "running"]
 
     run(tmp_path, [starts_and_pauses], work)
+
+
+async def says_something_first(cluster: Conversation) -> None:
+    await cluster.hear(protocol.Hello)
+    await cluster.say(protocol.Frontiers({"u1": 5}, []))
+    await cluster.hear(protocol.Shutdown)
+
+
+def test_a_cluster_that_does_not_begin_with_a_welcome_is_greeted_again(tmp_path: Path) -> None:
+    async def work(controller: Controller) -> None:
+        await controller.wait_for(lambda: controller.connected)
+        assert controller.uppers == {}
+
+    run(tmp_path, [says_something_first, waits], work)
