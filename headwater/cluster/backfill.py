@@ -148,15 +148,23 @@ class Backfill:
             try:
                 if self._complete():
                     return
+                continue
             except DriverLost:
                 return  # the ingestion's thread notices too and ends the process
             except HeadwaterError as error:
-                self._working = set()
-                for table_id in list(self._exports):
-                    self._world.set_status(table_id, "stalled", str(error), getattr(error, "hint", None))
                 log.warning("backfill stalled", tables=sorted(self._exports), error=str(error))
-                self._stopping.wait(delay_s)
-                delay_s = min(delay_s * 2, RETRY_DELAY_S_MAX)
+                self._stall(str(error), getattr(error, "hint", None))
+            except Exception as error:
+                # Of these tables alone: the source and its other tables go on.
+                log.exception("backfill failed", tables=sorted(self._exports))
+                self._stall(f"internal: {error}", None)
+            self._stopping.wait(delay_s)
+            delay_s = min(delay_s * 2, RETRY_DELAY_S_MAX)
+
+    def _stall(self, error: str, hint: str | None) -> None:
+        self._working = set()
+        for table_id in list(self._exports):
+            self._world.set_status(table_id, "stalled", error, hint)
 
     def _complete(self) -> bool:
         """From the upstream's point to readable tables.  False when stopped before."""

@@ -92,6 +92,8 @@ class Maintenance:
                 return
             except (HeadwaterError, OSError) as error:
                 log.warning("maintenance failed", error=str(error), hint=getattr(error, "hint", None))
+            except Exception:
+                log.exception("maintenance failed")  # and goes on: other tables need it as well
 
     def _drop(self) -> None:
         with self._lock:

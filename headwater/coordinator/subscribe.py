@@ -29,7 +29,7 @@ import structlog
 from headwater.coordinator.read import Inputs, PreparedRead
 from headwater.coordinator.timestamps import Hold
 from headwater.core.change import DELETE, INSERT, OP, POSITION, SEQUENCE, FileEntry
-from headwater.core.errors import InvariantViolation, TransientError, UserError
+from headwater.core.errors import TransientError, UserError
 from headwater.core.limits import SUBSCRIBE_QUEUE_BATCHES_MAX
 from headwater.core.relation import Relation
 from headwater.core.time import TIMESTAMP_END
@@ -165,8 +165,9 @@ class Hub:
             self._publish(error)
         except TransientError as error:
             self._publish(UserError(str(error), "58030", hint=error.hint))
-        except InvariantViolation as error:
-            log.error("invariant violated", relation=sorted(self._inputs.ids()), what=str(error))
+        except Exception as error:
+            # Whatever it is, those who wait are told.
+            log.exception("subscription failed", relation=sorted(self._inputs.ids()))
             self._publish(UserError(f"internal: {error}", "XX000"))
         finally:
             self.ended = True
