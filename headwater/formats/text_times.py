@@ -26,6 +26,7 @@ _EPOCH_2000_US = 946_684_800_000_000
 _DAY_FIRST = -719_162  # 0001-01-01
 _DAY_LAST = 2_932_896  # 9999-12-31
 _DAY_JULIAN_ZERO = -2_440_588  # 4714-11-24 BC, where PostgreSQL's calendar begins
+_US_END = 2**63  # in the year 294247; PostgreSQL counts from 2000 and goes on for 30 years more
 _DATE_YEAR_MAX = 5_874_897
 _TIMESTAMP_YEAR_MAX = 294_276
 _YEAR = r"(?:[1-9]\d{3}|0[1-9]\d\d|00[1-9]\d|000[1-9])"
@@ -246,7 +247,11 @@ def _one_timestamp(text: str, kind: str) -> int:
     if moment.day is None:
         raise _bad(text, kind)
     us = moment.day * DAY_US + (moment.clock_us or 0)
-    return us - (moment.offset_s or 0) * 1_000_000 if kind == "timestamptz" else us
+    if kind == "timestamptz":
+        us -= (moment.offset_s or 0) * 1_000_000
+    if us >= _US_END:
+        raise UserError(f'{_NAMES[kind]} out of range: "{text}"', "22008")
+    return us
 
 
 def _bad(text: str, kind: str) -> UserError:

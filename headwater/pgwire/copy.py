@@ -33,7 +33,7 @@ _GATHERED_BYTES: Final = SEND_BUFFER_BYTES
 def send_copy(portal: Portal, copy: CopyOut, columns: tuple[Column, ...]) -> Steps[int]:
     """Send all rows as copy data; how many there were."""
     binary = copy.format == "binary"
-    encode = copy_rows(copy, columns)
+    encode = copy_rows(copy, columns, portal.result.names if portal.result else {})
     header = copy_header(copy, columns)
     yield Write(messages.copy_response(b"H", binary, len(columns)))
     if header and not binary:

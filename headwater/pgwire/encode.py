@@ -32,7 +32,8 @@ from headwater.pgwire.binary import fixed, lengths_of, spliced, to_binary
 COPY_SIGNATURE: Final = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 COPY_TRAILER: Final = b"\xff\xff"
 
-_NO_NAMES: Final[Mapping[str, Mapping[int, str]]] = {}
+_Names = Mapping[str, Mapping[int, str]]
+_NO_NAMES: Final[_Names] = {}
 _JOINED_ROWS_MIN: Final = 100
 _NULL: Final = b"\xff\xff\xff\xff"
 _LENGTH: Final = struct.Struct(">i")
@@ -67,26 +68,28 @@ def slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield batch.slice(start, step)
 
 
-def column_bytes(
-    array: pa.Array, type_: SqlType, format_: int, names: Mapping[str, Mapping[int, str]]
-) -> pa.Array:
+def column_bytes(array: pa.Array, type_: SqlType, format_: int, names: _Names) -> pa.Array:
     """A column's values as they go over the wire."""
     if format_ == 1:
         return to_binary(array, type_)
-    if type_.kind in names:
-        met = array.dictionary_encode()
-        shown = pa.array([names[type_.kind][oid] for oid in met.dictionary.to_pylist()], pa.string())
-        return shown.take(met.indices).cast(pa.binary())
     if pa.types.is_boolean(array.type):
         return pc.if_else(array, b"t", b"f")
-    return to_text(array, type_).cast(pa.binary())
+    return _text(array, type_, names).cast(pa.binary())
+
+
+def _text(array: pa.Array, type_: SqlType, names: _Names) -> pa.Array:
+    if type_.kind not in names:
+        return to_text(array, type_)
+    met = array.dictionary_encode()
+    shown = pa.array([names[type_.kind][oid] for oid in met.dictionary.to_pylist()], pa.string())
+    return shown.take(met.indices)
 
 
 def data_rows(
     batch: pa.RecordBatch,
     columns: Sequence[Column],
     formats: Sequence[int],
-    names: Mapping[str, Mapping[int, str]] = _NO_NAMES,
+    names: _Names = _NO_NAMES,
 ) -> bytes:
     """One DataRow for each row; `names` are what numbers of regclass columns are shown as."""
     values = [
@@ -123,14 +126,16 @@ def _stream(pieces: Sequence[pa.Array | bytes]) -> bytes:
     return data
 
 
-def copy_rows(copy: CopyOut, columns: Sequence[Column]) -> Callable[[pa.RecordBatch], bytes]:
+def copy_rows(
+    copy: CopyOut, columns: Sequence[Column], names: _Names = _NO_NAMES
+) -> Callable[[pa.RecordBatch], bytes]:
     """The function that makes one CopyData message for each row of a batch."""
     write = {"text": _text_pieces, "csv": _csv_pieces, "binary": _binary_pieces}[copy.format]
 
     def encode(batch: pa.RecordBatch) -> bytes:
         if batch.num_rows == 0:
             return b""
-        pieces = write(batch, columns, copy)
+        pieces = write(batch, columns, copy, names)
         header = np.zeros(batch.num_rows, _COPY_ROWS)
         header["kind"] = b"d"
         header["length"] = 4 + sum(
@@ -152,10 +157,12 @@ def copy_header(copy: CopyOut, columns: Sequence[Column]) -> bytes:
     )
     texts = tuple(Column(column.name, SqlType("text")) for column in columns)
     write = _text_pieces if copy.format == "text" else _csv_pieces
-    return _stream(write(names, texts, copy))
+    return _stream(write(names, texts, copy, _NO_NAMES))
 
 
-def _binary_pieces(batch: pa.RecordBatch, columns: Sequence[Column], copy: CopyOut) -> list[pa.Array | bytes]:
+def _binary_pieces(
+    batch: pa.RecordBatch, columns: Sequence[Column], copy: CopyOut, names: _Names
+) -> list[pa.Array | bytes]:
     pieces: list[pa.Array | bytes] = [len(columns).to_bytes(2, "big")]
     for array, column in zip(batch.columns, columns, strict=True):
         value = to_binary(array, column.type)
@@ -163,10 +170,12 @@ def _binary_pieces(batch: pa.RecordBatch, columns: Sequence[Column], copy: CopyO
     return pieces
 
 
-def _text_pieces(batch: pa.RecordBatch, columns: Sequence[Column], copy: CopyOut) -> list[pa.Array | bytes]:
+def _text_pieces(
+    batch: pa.RecordBatch, columns: Sequence[Column], copy: CopyOut, names: _Names
+) -> list[pa.Array | bytes]:
     pieces: list[pa.Array | bytes] = []
     for array, column in zip(batch.columns, columns, strict=True):
-        value = to_text(array, column.type)
+        value = _text(array, column.type, names)
         if column.type.kind not in _PLAIN_KINDS:
             value = escape_text(value, copy.delimiter)
         pieces += (pc.fill_null(value, copy.null).cast(pa.binary()), copy.delimiter.encode())
@@ -185,10 +194,12 @@ def escape_text(value: pa.Array, delimiter: str) -> pa.Array:
     return value
 
 
-def _csv_pieces(batch: pa.RecordBatch, columns: Sequence[Column], copy: CopyOut) -> list[pa.Array | bytes]:
+def _csv_pieces(
+    batch: pa.RecordBatch, columns: Sequence[Column], copy: CopyOut, names: _Names
+) -> list[pa.Array | bytes]:
     pieces: list[pa.Array | bytes] = []
     for array, column in zip(batch.columns, columns, strict=True):
-        value = _quoted(to_text(array, column.type), copy, alone=len(columns) == 1)
+        value = _quoted(_text(array, column.type, names), copy, alone=len(columns) == 1)
         pieces += (pc.fill_null(value, copy.null).cast(pa.binary()), copy.delimiter.encode())
     return _line(pieces, batch.num_rows)
 

@@ -88,6 +88,13 @@ def coerce(
         return value
     if _same_form(value.type, target) and not explicit:
         return value
+    if value.type.kind == target.kind == "record":
+        raise UserError(
+            "records with fields of different types not yet supported",
+            "0A000",
+            hint="Cast their fields to the same types, also those that are NULL.",
+            position=at + 1,
+        )
     return _folded(value, target) or Cast(value, target, implicit=not explicit)
 
 

@@ -189,6 +189,7 @@ def test_any_spelling_becomes_the_canonical_one(type_: SqlType, given: str, want
         (numeric(2), "1" * 37, "22003", "numeric field overflow"),
         (BOOL, "maybe", "22P02", 'invalid input syntax for type boolean: "maybe"'),
         (DATE, "2023-02-29", "22008", 'date/time field value out of range: "2023-02-29"'),
+        (TIMESTAMP, "294276-12-31", "22008", 'timestamp out of range: "294276-12-31"'),
         (DATE, "soon", "22007", 'invalid input syntax for type date: "soon"'),
         (TIMESTAMP, "infinity", "22007", 'invalid input syntax for type timestamp: "infinity"'),
         (INTERVAL, "1 fortnight", "22007", 'invalid input syntax for type interval: "1 fortnight"'),

@@ -68,8 +68,10 @@ _QUERY: Final = re.compile(r"\n\s*LINE \d+:|== SQL ")  # behind it the engine sh
 _FLOAT: Final = re.compile(r"out of range for the destination type FLOAT|to \"FLOAT\"")
 _DATE: Final = re.compile(r"Date out of range|Cannot (?:add|subtract) .* to date", re.IGNORECASE)
 _MOMENT: Final = re.compile(
-    r"not in timestamp range|timestamp out of range|Overflow .* TIMESTAMP", re.IGNORECASE
+    r"not in timestamp range|timestamp out of range|Overflow .* TIMESTAMP|(?<!\] )\blong overflow",
+    re.IGNORECASE,
 )
+_MOMENT_OF_DATE: Final = re.compile(r"Type INT32 with value \S+-\d\d-\d\d.* can't be cast .* type INT64")
 _RANGE_ONLY: Final = re.compile(r"ARITHMETIC_OVERFLOW|Out of Range Error|CAST_OVERFLOW")
 
 
@@ -103,6 +105,8 @@ def user_error_of(text: str) -> UserError | None:
         return UserError("value out of range: overflow", "22003")
     if _DATE.search(text):
         return UserError("date out of range", "22008")
+    if _MOMENT_OF_DATE.search(text):
+        return UserError("date out of range for timestamp", "22008")
     if _MOMENT.search(text):
         return UserError("timestamp out of range", "22008")
     found = _LEAST.search(text)
