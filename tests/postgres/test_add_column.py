@@ -78,6 +78,9 @@ class Client:
     def rows(self, text: str) -> list[tuple[Any, ...]]:
         return self.session.execute(text.encode()).fetchall()
 
+    def columns(self, table: str) -> list[str]:
+        return [row[0] for row in self.rows(f"SHOW COLUMNS FROM {table}")]
+
     def refused(self, text: str) -> str:
         with pytest.raises(psycopg.Error) as error:
             self.session.execute(text.encode())
@@ -131,8 +134,8 @@ def test_a_column_is_filled_for_all_rows_while_everything_goes_on(
     assert client.rows("SELECT * FROM named WHERE id = 1008") == client.rows(
         "SELECT id, upper(name) FROM t WHERE id = 1008"
     )
-    assert [row[0] for row in client.rows("SHOW COLUMNS FROM joined")] == ["id", "name", "again"]
-    assert [row[0] for row in client.rows("SHOW COLUMNS FROM t")] == ["id", "name", "c", "d"]
+    assert client.columns("joined") == ["id", "name", "again"]
+    assert client.columns("t") == ["id", "name", "c", "d"]
     assert client.rows("SELECT id FROM mz_tables WHERE name = 't' AND source_id IS NOT NULL") == table_id
     # What was replaced leaves nothing behind.
     eventually(lambda: not list(server.data_dir.rglob(f"{table_id[0][0]}/*")), within_s=60)
@@ -140,9 +143,12 @@ def test_a_column_is_filled_for_all_rows_while_everything_goes_on(
 
 def test_rows_without_a_key_are_read_anew(client: Client, upstream: Database) -> None:
     upstream.run("ALTER TABLE k ADD COLUMN c int DEFAULT 3", "INSERT INTO k VALUES (1, 'y', 4)")
+    ((before,),) = client.rows("SELECT mz_now() FROM k LIMIT 1")
     client.run("ALTER TABLE k ADD COLUMN IF NOT EXISTS a, ADD COLUMN c")
     assert client.rows("SELECT c, count(*) FROM k GROUP BY c ORDER BY c") == [(3, 100), (4, 1)]
     client.equal("k")
+    refused = client.refused(f"SELECT * FROM k AS OF {before}")
+    assert refused == "could not find a valid timestamp for the query"
 
 
 def test_what_cannot_be_added_leaves_the_table_as_it_is(client: Client, upstream: Database) -> None:
@@ -162,7 +168,7 @@ def test_what_cannot_be_added_leaves_the_table_as_it_is(client: Client, upstream
     )
     client.run("CREATE TABLE plain (a int)")
     assert "not fed by a source" in client.refused("ALTER TABLE plain ADD COLUMN b")
-    assert [row[0] for row in client.rows("SHOW COLUMNS FROM t")] == ["id", "name"]
+    assert client.columns("t") == ["id", "name"]
     client.run("ALTER TABLE t ADD COLUMN odd FROM UPSTREAM WITH (TEXT COLUMNS (odd))")
     assert client.rows("SELECT DISTINCT odd FROM t") == [("(1,2)",)]
     assert "TEXT COLUMNS = (odd)" in client.rows("SHOW CREATE TABLE t")[0][1]
@@ -171,19 +177,31 @@ def test_what_cannot_be_added_leaves_the_table_as_it_is(client: Client, upstream
     client.equal("t")
 
 
-@pytest.fixture
-def failpoints(tmp_path: Path) -> Path:
-    folder = tmp_path / "failpoints"
-    folder.mkdir()
-    return folder
+def check_progress(client: Client, upstream: Database, failpoints: Path) -> None:
+    """While a column is filled, it is shown how far that is, and a second one has to wait."""
+    progress = (
+        "SELECT s.snapshot_records_known, s.snapshot_records_staged FROM mz_internal.mz_source_statistics s"
+        " JOIN mz_tables t ON t.id = s.id WHERE t.name = 't'"
+    )
+    upstream.run("ALTER TABLE t ADD COLUMN early int")
+    waits = failpoints / "backfill.before_hydrate"
+    waits.write_text("1*sleep(5000)")
+    client.run("BEGIN", "ALTER TABLE t ADD COLUMN early", "COMMIT")
+    eventually(lambda: not waits.exists())
+    assert [tuple(map(int, row)) for row in client.rows(progress)] == [(ROWS, ROWS)]
+    assert "are being added" in client.refused("ALTER TABLE t ADD COLUMN early")
+    eventually(lambda: "early" in client.columns("t"))
 
 
-def test_a_death_in_the_middle_does_not_matter(tmp_path: Path, failpoints: Path, upstream: Database) -> None:
+def test_a_death_in_the_middle_does_not_matter(tmp_path: Path, upstream: Database) -> None:
+    failpoints = tmp_path / "failpoints"
+    failpoints.mkdir()
     server = HeadwaterServer(
         tmp_path / "data", spark_conf=QUICK_SPARK, environment={FOLDER_VARIABLE: str(failpoints)}
     ).start()
     try:
         client = Client(server, upstream)
+        check_progress(client, upstream, failpoints)
         with Changing(upstream):
             for number, name in enumerate(
                 (
@@ -206,10 +224,7 @@ def test_a_death_in_the_middle_does_not_matter(tmp_path: Path, failpoints: Path,
             client.session = server.connect()
             client.run(f"SET search_path = {client.schema}")
 
-            def there() -> bool:
-                return "last" in [row[0] for row in client.rows("SHOW COLUMNS FROM t")]
-
-            eventually(there, within_s=120)
+            eventually(lambda: "last" in client.columns("t"), within_s=120)
         client.equal("t")
     finally:
         server.stop()

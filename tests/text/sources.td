@@ -219,6 +219,9 @@ renamed | counter
 
 > DROP SOURCE counter CASCADE;
 
+> SELECT count(*) FROM mz_internal.mz_source_references r LEFT JOIN mz_catalog.mz_sources s ON s.id = r.source_id WHERE s.id IS NULL;
+0
+
 ! SELECT * FROM renamed;
 XX000: unknown catalog item 'renamed'
 
