@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from headwater.coordinator.api import CopyOut
 from headwater.core.limits import ENCODE_BYTES_MAX, RESULT_BATCH_ROWS
 from headwater.core.relation import Column
-from headwater.core.types import BOOL, BYTEA, FLOAT8, INT4, TEXT
+from headwater.core.types import BOOL, BYTEA, FLOAT8, INT4, TEXT, SqlType
 from headwater.formats.copy import CSV_OPTIONS, TEXT_OPTIONS, parse_copy
 from headwater.pgwire.encode import copy_header, copy_rows, data_rows, slices
 from tests.unit.pgwire.driver import unpack, values
@@ -80,6 +80,20 @@ def test_a_batch_is_cut_by_rows_and_by_bytes() -> None:
 def copied(copy: CopyOut, columns: tuple[Column, ...], arrays: list[pa.Array]) -> list[bytes]:
     made = pa.RecordBatch.from_arrays(arrays, [column.name for column in columns])
     return [body for _, body in unpack(copy_rows(copy, columns)(made))]
+
+
+@pytest.mark.parametrize(
+    ("copy", "expected"),
+    [
+        (CopyOut("text"), [b"a\\tb\t1\n", b"\\N\t2\n"]),
+        (CopyOut("csv", ",", ""), [b"a\tb,1\n", b",2\n"]),
+    ],
+)
+def test_numbers_of_relations_are_copied_as_their_names(copy: CopyOut, expected: list[bytes]) -> None:
+    columns = (Column("a", SqlType("regclass")), Column("b", INT4))
+    made = pa.record_batch({"a": pa.array([7, None], pa.uint32()), "b": pa.array([1, 2], pa.int32())})
+    rows = copy_rows(copy, columns, {"regclass": {7: "a\tb"}})(made)
+    assert [body for _, body in unpack(rows)] == expected
 
 
 def texts(*names: str) -> tuple[Column, ...]:
