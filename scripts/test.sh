@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 # What a shell starts in the background ignores Ctrl-C, and so would the programs under test.
 readonly run=(env --default-signal=INT .venv/bin/pytest --durations 10 --durations-min 10)
 log=$(mktemp)
-trap 'kill "$beside" 2>/dev/null; rm -f "$log"' EXIT
+trap 'kill "$beside" 2>/dev/null || true; rm -f "$log"' EXIT
 
 "${run[@]}" tests/postgres tests/clients tests/wire tests/text >"$log" 2>&1 &
 beside=$!

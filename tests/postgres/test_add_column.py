@@ -41,6 +41,8 @@ class Changing(Writer):
     The first 2,000 keep their keys.
     """
 
+    pace_s = 0.02
+
     def turn(self) -> None:
         n = self.turns + 1
         with self.connection.transaction():
