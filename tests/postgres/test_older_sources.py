@@ -237,7 +237,7 @@ def older_shapes(upstream: Database) -> list[str]:
     return [
         upstream.connection_sql("pg"),
         "CREATE SOURCE s FROM POSTGRES CONNECTION pg (PUBLICATION 'p', TEXT COLUMNS (public.t.e))"
-        " FOR TABLES (public.t AS first, u, w)",
+        " FOR TABLES (public.t AS first, u, w) WITH (RETAIN HISTORY FOR '1h')",
         "CREATE SOURCE a FROM LOAD GENERATOR AUCTION (AS OF 300, UP TO 301) FOR ALL TABLES",
         "CREATE SOURCE c (n) FROM LOAD GENERATOR COUNTER (AS OF 4, UP TO 5) EXPOSE PROGRESS AS cp",
         "CREATE SOURCE kv FROM LOAD GENERATOR KEY VALUE (KEYS 16, SNAPSHOT ROUNDS 1,"
@@ -258,6 +258,7 @@ def test_the_way_over_keeps_everything_also_when_it_is_killed(
     for text in older_shapes(upstream):
         server.query(text)
     before = [server.query(text) for text in QUERIES]
+    ((then,),) = server.query("SELECT mz_now() FROM w LIMIT 1")
     ids = server.query("SELECT name, id FROM mz_objects WHERE id LIKE 'u%' ORDER BY name")
     shown = server.query("EXPLAIN MIGRATION")
     slot = upstream.value("SELECT slot_name FROM pg_replication_slots WHERE database = current_database()")
@@ -279,6 +280,8 @@ def test_the_way_over_keeps_everything_also_when_it_is_killed(
     }
     eventually(lambda: server.query("SELECT count(*) FROM w") == [(50,)], within_s=120)
     eventually(lambda: server.query("SELECT max(id) FROM u") == [(2,)], within_s=120)
+    assert server.query(f"SELECT count(*) FROM w AS OF {then}") == [(100,)]
+    assert "RETAIN HISTORY" in server.query("SHOW CREATE TABLE w")[0][1]
     upstream.run("DELETE FROM u WHERE id = 2", "INSERT INTO w SELECT generate_series(1, 50)")
     eventually(lambda: server.query("SELECT count(*) FROM w") == [(100,)], within_s=120)
     eventually(lambda: server.query("SELECT count(*) FROM u") == [(1,)], within_s=120)

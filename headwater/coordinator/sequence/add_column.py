@@ -107,10 +107,11 @@ def _wide(
     available = reference.relation.column_names()
     for name in added:
         if name not in available:
+            others = ", ".join(c for c in available if c not in export.columns)
             raise UserError(
                 f'column "{name}" does not exist in {".".join(export.reference)}',
                 "42703",
-                hint=f"There are {', '.join(c for c in available if c not in export.columns)}.",
+                hint=f"There are {others}." if others else "The table has all that there are.",
             )
     wanted = (*export.columns, *added)
     was_text = [c["name"] for c in (export.details or {}).get("columns", ()) if c["text"]]
