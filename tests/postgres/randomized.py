@@ -271,9 +271,14 @@ class Episode:
         return {row[0] for row in self._session().rows(f"SELECT name FROM (SHOW COLUMNS FROM {name})")}
 
     def _wait_widened(self) -> None:
+        """Write it again until it is done: it is refused while it is under way, and fails of a TRUNCATE."""
         for name, column in self._widened.items():
-            eventually(lambda: column in self._columns_of(name), within_s=RESUME_S_MAX)  # noqa: B023
+            eventually(lambda: self._widen(name, column), within_s=RESUME_S_MAX)  # noqa: B023
         self._widened.clear()
+
+    def _widen(self, name: str, column: str) -> bool:
+        self._session().run(f"ALTER TABLE {name} ADD COLUMN IF NOT EXISTS {column}")
+        return True
 
     def write_a_while(self, random: Random) -> None:
         self._writers[0].stopping.wait(random.random() * 2)
