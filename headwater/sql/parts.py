@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from headwater.sql.cursor import Cursor, SqlText, quote_identifier, quote_string
+from headwater.sql.cursor import NAME_PARTS_MAX, Cursor, SqlText, quote_identifier, quote_string
 from headwater.sql.words import KEYWORDS
 
 
@@ -132,7 +132,8 @@ def parse_variable(cursor: Cursor) -> str:
 def render_variable(variable: str) -> str:
     """A variable's name as it is read back; `SHOW tables` would not be a variable."""
     parts = variable.split(".")
+    apart = all(parts) and len(parts) <= NAME_PARTS_MAX
     return ".".join(
         f'"{part}"' if part.upper() in KEYWORDS else quote_identifier(part)
-        for part in (parts if all(parts) else [variable])
+        for part in (parts if apart else [variable])
     )

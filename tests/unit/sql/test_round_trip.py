@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import headwater.sql.statements
@@ -194,6 +194,7 @@ def test_columns_of_every_type_survive(type_: SqlType, nullable: bool, default: 
 @given(
     variable=st.from_regex(r"[a-z$. \"]{1,9}", fullmatch=True), values=st.lists(texts, min_size=1, max_size=3)
 )
+@example(variable="a.a.a.a", values=[""])
 def test_settings_survive(variable: str, values: list[str]) -> None:
     assert_round_trip(SetVariable(variable, tuple(values)))
 
