@@ -33,8 +33,6 @@ from headwater.storage.supervisor import Supervisor
 
 log = structlog.get_logger("server")
 
-EXIT_PART_ENDED = 70
-
 
 def run_server(options: ServerOptions) -> None:
     """Run the environment and its default cluster until SIGTERM or SIGINT."""
@@ -88,11 +86,9 @@ async def _serve(options: ServerOptions) -> None:
     sys.stdout.flush()
     ending = asyncio.create_task(stop.wait())
     fenced = asyncio.create_task(controller.fenced.wait())
-    parts = [web, *coordinator.tasks, *controller.tasks]
-    await asyncio.wait([ending, fenced, *parts], return_when=asyncio.FIRST_COMPLETED)
-    ended = [] if ending.done() else [part for part in parts if part.done()]
-    for part in ended:
-        log.error("a part of the server has ended", part=part.get_name(), exc_info=part.exception())
+    await asyncio.wait([web, ending, fenced], return_when=asyncio.FIRST_COMPLETED)
+    if web.done() and not ending.done():
+        log.error("http server ended", error=str(web.exception()))
     stop.set()
     log.info("server ends")
     await sql.stop()
@@ -101,9 +97,6 @@ async def _serve(options: ServerOptions) -> None:
     await asyncio.wait([web], timeout=1.0)
     ledger.close()
     catalog.close()
-    if ended:
-        # A server that does half of its work looks healthy to whoever watches it; one that ends is restarted.
-        raise SystemExit(EXIT_PART_ENDED)
 
 
 async def _listen(server: PgWireServer, what: str, option: str) -> None:
@@ -124,7 +117,7 @@ async def _listen(server: PgWireServer, what: str, option: str) -> None:
 async def _start_web(app: Starlette, address: Address, stop: asyncio.Event) -> asyncio.Task[None]:
     """The task that serves HTTP, once it listens."""
     listening = asyncio.Event()
-    web = asyncio.create_task(serve(app, address, stop, lambda _: listening.set()), name="http")
+    web = asyncio.create_task(serve(app, address, stop, lambda _: listening.set()))
     ready = asyncio.create_task(listening.wait())
     await asyncio.wait([web, ready], return_when=asyncio.FIRST_COMPLETED)
     ready.cancel()

@@ -54,6 +54,8 @@ CATCH_ALL_HOMES: dict[str, str] = {
     "headwater/cluster/backfill.py": "a backfill's loop: a bug stops the tables of one batch, and is shown",
     "headwater/cluster/maintenance.py": "the loop of folds and drops: other tables need it as well",
     "headwater/coordinator/subscribe.py": "a hub's loop: those who wait for it are told",
+    "headwater/coordinator/widening.py": "a table that cannot be cut over stays as it was; others are",
+    "headwater/storage/loops.py": "loops of the environment begin again, and the log says why",
 }
 
 # Folders whose modules never import each other; what two need moves up.

@@ -157,7 +157,7 @@ class Backfill:
             except Exception as error:
                 # Of these tables alone: the source and its other tables go on.
                 log.exception("backfill failed", tables=sorted(self._exports))
-                self._stall(f"internal: {error}", None)
+                self._stall(f"internal: {error!r}", "It is tried again; the cluster's log says more.")
             self._stopping.wait(delay_s)
             delay_s = min(delay_s * 2, RETRY_DELAY_S_MAX)
 

@@ -52,6 +52,7 @@ from headwater.sql.select import duckdb as duckdb_sql
 from headwater.sql.select import plan_query
 from headwater.sql.select.plan import Query
 from headwater.storage.controller import Controller
+from headwater.storage.loops import keep_running
 
 log = structlog.get_logger("coordinator")
 
@@ -93,7 +94,7 @@ class Coordinator:
         self._next_pid = 1
         self._pending_drops: set[str] = set()
         self._dropped_secrets: set[str] = set()  # whose values a source that is going may still need
-        self.tasks: list[asyncio.Task[None]] = []  # must not end while the server runs
+        self._tasks: list[asyncio.Task[None]] = []
 
     # Start and end
 
@@ -118,11 +119,11 @@ class Coordinator:
         self._dropped_secrets = needed - wanted
         self._find_orphans()
         self.converge()
-        self.tasks.append(asyncio.create_task(self._housekeeping(), name="housekeeping"))
-        self.tasks.append(asyncio.create_task(self.widenings.run(), name="widenings"))
+        for name, loop in (("housekeeping", self._housekeeping), ("widenings", self.widenings.run)):
+            self._tasks.append(asyncio.create_task(keep_running(name, loop)))
 
     async def stop(self) -> None:
-        for task in self.tasks:
+        for task in self._tasks:
             task.cancel()
         try:
             self._save()
@@ -365,7 +366,11 @@ class Coordinator:
     def hold_everything(self, state: CatalogState, ts: int) -> Hold:
         """For a transaction that began in `state`: whatever it may read later stays readable."""
         there = self.catalog.state.collections().keys() | self._pending_drops
-        ids = [id_ for id_ in state.collections() if id_ in there and self.holds.since(id_) <= ts]
+        ids = [
+            id_
+            for id_ in state.collections()
+            if (id_ in there or self.widenings.lingers(id_)) and self.holds.since(id_) <= ts
+        ]
         return self.holds.acquire(ids, ts)
 
     def whole_table_query(self, table: Item) -> Query | None:

@@ -168,7 +168,7 @@ class Hub:
         except Exception as error:
             # Whatever it is, those who wait are told.
             log.exception("subscription failed", relation=sorted(self._inputs.ids()))
-            self._publish(UserError(f"internal: {error}", "XX000"))
+            self._publish(UserError(f"internal: {error!r}", "XX000", hint="The server's log says more."))
         finally:
             self.ended = True
 

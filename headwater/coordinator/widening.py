@@ -151,9 +151,13 @@ class Widenings:
             if errors:
                 raise UserError(errors[0][2], detail=f"At position {errors[0][1]}.")
             changes = cut_over(self._world.catalog.state, item)
-        except UserError as error:
-            self._errors[id_] = error.message
-            log.warning("columns are not added", table=item.id, error=error.message)
+        except Exception as error:
+            # Whatever it is: one table that cannot be cut over is not in the way of others.
+            foreseen = isinstance(error, UserError)
+            self._errors[id_] = error.message if isinstance(error, UserError) else f"internal: {error!r}"
+            log.warning(
+                "columns are not added", table=item.id, error=self._errors[id_], exc_info=not foreseen
+            )
             changes = [withdrawn(item)]
         else:
             until_s = self._world.clock.monotonic_s() + WIDENING_LINGER_S

@@ -15,14 +15,14 @@ messages are sent (portal.py, copy.py).
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.coordinator.api import CopyOut
+from headwater.coordinator.api import CopyOut, Names
 from headwater.core.limits import ENCODE_BYTES_MAX, RESULT_BATCH_ROWS
 from headwater.core.relation import Column
 from headwater.core.types import SqlType
@@ -32,8 +32,7 @@ from headwater.pgwire.binary import fixed, lengths_of, spliced, to_binary
 COPY_SIGNATURE: Final = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 COPY_TRAILER: Final = b"\xff\xff"
 
-_Names = Mapping[str, Mapping[int, str]]
-_NO_NAMES: Final[_Names] = {}
+_NO_NAMES: Final[Names] = {}
 _JOINED_ROWS_MIN: Final = 100
 _NULL: Final = b"\xff\xff\xff\xff"
 _LENGTH: Final = struct.Struct(">i")
@@ -68,7 +67,7 @@ def slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield batch.slice(start, step)
 
 
-def column_bytes(array: pa.Array, type_: SqlType, format_: int, names: _Names) -> pa.Array:
+def column_bytes(array: pa.Array, type_: SqlType, format_: int, names: Names) -> pa.Array:
     """A column's values as they go over the wire."""
     if format_ == 1:
         return to_binary(array, type_)
@@ -77,7 +76,7 @@ def column_bytes(array: pa.Array, type_: SqlType, format_: int, names: _Names) -
     return _text(array, type_, names).cast(pa.binary())
 
 
-def _text(array: pa.Array, type_: SqlType, names: _Names) -> pa.Array:
+def _text(array: pa.Array, type_: SqlType, names: Names) -> pa.Array:
     if type_.kind not in names:
         return to_text(array, type_)
     met = array.dictionary_encode()
@@ -89,7 +88,7 @@ def data_rows(
     batch: pa.RecordBatch,
     columns: Sequence[Column],
     formats: Sequence[int],
-    names: _Names = _NO_NAMES,
+    names: Names = _NO_NAMES,
 ) -> bytes:
     """One DataRow for each row; `names` are what numbers of regclass columns are shown as."""
     values = [
@@ -127,7 +126,7 @@ def _stream(pieces: Sequence[pa.Array | bytes]) -> bytes:
 
 
 def copy_rows(
-    copy: CopyOut, columns: Sequence[Column], names: _Names = _NO_NAMES
+    copy: CopyOut, columns: Sequence[Column], names: Names = _NO_NAMES
 ) -> Callable[[pa.RecordBatch], bytes]:
     """The function that makes one CopyData message for each row of a batch."""
     write = {"text": _text_pieces, "csv": _csv_pieces, "binary": _binary_pieces}[copy.format]
@@ -161,7 +160,7 @@ def copy_header(copy: CopyOut, columns: Sequence[Column]) -> bytes:
 
 
 def _binary_pieces(
-    batch: pa.RecordBatch, columns: Sequence[Column], copy: CopyOut, names: _Names
+    batch: pa.RecordBatch, columns: Sequence[Column], copy: CopyOut, names: Names
 ) -> list[pa.Array | bytes]:
     pieces: list[pa.Array | bytes] = [len(columns).to_bytes(2, "big")]
     for array, column in zip(batch.columns, columns, strict=True):
@@ -171,7 +170,7 @@ def _binary_pieces(
 
 
 def _text_pieces(
-    batch: pa.RecordBatch, columns: Sequence[Column], copy: CopyOut, names: _Names
+    batch: pa.RecordBatch, columns: Sequence[Column], copy: CopyOut, names: Names
 ) -> list[pa.Array | bytes]:
     pieces: list[pa.Array | bytes] = []
     for array, column in zip(batch.columns, columns, strict=True):
@@ -195,7 +194,7 @@ def escape_text(value: pa.Array, delimiter: str) -> pa.Array:
 
 
 def _csv_pieces(
-    batch: pa.RecordBatch, columns: Sequence[Column], copy: CopyOut, names: _Names
+    batch: pa.RecordBatch, columns: Sequence[Column], copy: CopyOut, names: Names
 ) -> list[pa.Array | bytes]:
     pieces: list[pa.Array | bytes] = []
     for array, column in zip(batch.columns, columns, strict=True):

@@ -28,6 +28,7 @@ from headwater.core.time import TIMESTAMP_END
 from headwater.observe import metrics
 from headwater.options import UnixAddress
 from headwater.storage.health import Health
+from headwater.storage.loops import keep_running
 from headwater.storage.supervisor import Supervisor
 
 log = structlog.get_logger("storage")
@@ -83,7 +84,7 @@ class Controller:
         self._peeks: dict[str, PendingPeek] = {}
         self._writer: asyncio.StreamWriter | None = None
         self._changed = asyncio.Condition()
-        self.tasks: list[asyncio.Task[None]] = []  # must not end while the server runs
+        self._task: asyncio.Task[None] | None = None
         self.cluster_pid = 0  # of the process whose counts are the current ones
 
     # What is wanted
@@ -152,12 +153,12 @@ class Controller:
 
     def start(self) -> None:
         """Begin to look for a cluster."""
-        self.tasks.append(asyncio.create_task(self._run(), name="storage-controller"))
+        self._task = asyncio.create_task(keep_running("storage-controller", self._run))
 
     async def stop(self) -> None:
         """End the cluster with us."""
-        for task in self.tasks:
-            task.cancel()
+        if self._task is not None:
+            self._task.cancel()
         if self.fenced.is_set():
             return  # it is another's cluster now
         told = self.connected

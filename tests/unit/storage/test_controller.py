@@ -61,6 +61,10 @@ class Conversation:
         self._writer.write(protocol.encode(message, payload))
         await self._writer.drain()
 
+    async def say_bytes(self, data: bytes) -> None:
+        self._writer.write(data)
+        await self._writer.drain()
+
     async def welcome(self) -> None:
         await self.hear(protocol.Hello)
         await self.say(protocol.Welcome(protocol.PROTOCOL_VERSION, 1))
@@ -209,3 +213,16 @@ def test_a_cluster_that_does_not_begin_with_a_welcome_is_greeted_again(tmp_path:
         assert controller.uppers == {}
 
     run(tmp_path, [says_something_first, waits], work)
+
+
+async def says_what_nobody_understands(cluster: Conversation) -> None:
+    await cluster.hear(protocol.Hello)
+    await cluster.say_bytes((3).to_bytes(4, "big") + bytes(protocol.LENGTHS_BYTES - 4) + b"{{{")
+    await cluster.hear(protocol.Shutdown)
+
+
+def test_a_cluster_that_cannot_be_understood_is_greeted_again(tmp_path: Path) -> None:
+    async def work(controller: Controller) -> None:
+        await controller.wait_for(lambda: controller.connected)
+
+    run(tmp_path, [says_what_nobody_understands, waits], work)

@@ -1,0 +1,28 @@
+"""Loops in the background that must not end: what nobody foresaw is logged, and the loop begins again.
+
+Without this an error that no loop expects would end it silently, and a server would look healthy that
+does half of its work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from headwater.core.limits import RETRY_DELAY_S_MAX, RETRY_DELAY_S_MIN
+
+log = structlog.get_logger("loops")
+
+
+async def keep_running(name: str, loop: Callable[[], Awaitable[None]]) -> None:
+    """Until cancelled; after each failure the next one begins later."""
+    delay_s = RETRY_DELAY_S_MIN
+    while True:
+        try:
+            await loop()
+        except Exception:
+            log.exception("a loop failed and begins again", loop=name, retry_in_s=delay_s)
+        await asyncio.sleep(delay_s)
+        delay_s = min(delay_s * 2, RETRY_DELAY_S_MAX)
