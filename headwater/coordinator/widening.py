@@ -151,19 +151,22 @@ class Widenings:
             if errors:
                 raise UserError(errors[0][2], detail=f"At position {errors[0][1]}.")
             changes = cut_over(self._world.catalog.state, item)
+        except UserError as error:
+            changes = self._given_up(item, id_, error.message)
         except Exception as error:
             # Whatever it is: one table that cannot be cut over is not in the way of others.
-            foreseen = isinstance(error, UserError)
-            self._errors[id_] = error.message if isinstance(error, UserError) else f"internal: {error!r}"
-            log.warning(
-                "columns are not added", table=item.id, error=self._errors[id_], exc_info=not foreseen
-            )
-            changes = [withdrawn(item)]
+            log.exception("the cut-over failed", table=item.id)
+            changes = self._given_up(item, id_, f"internal: {error!r}")
         else:
             until_s = self._world.clock.monotonic_s() + WIDENING_LINGER_S
             kept = _Lingering(str(item.source_id), item.details["export"], until_s)
             self._lingering[item.collection_id] = kept
         await self._world.change_catalog(changes)
+
+    def _given_up(self, item: Item, collection_id: str, reason: str) -> list[updates.Update]:
+        log.warning("columns are not added", table=item.id, error=reason)
+        self._errors[collection_id] = reason
+        return [withdrawn(item)]
 
     def release(self) -> bool:
         """Forget narrower collections that nobody reads any more; whether there were any."""

@@ -6,13 +6,17 @@ there are; statements are planned against a catalog in memory.
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from headwater.catalog.apply import apply
 from headwater.catalog.state import CatalogState, Item
-from headwater.coordinator.widening import cut_over, withdrawn
+from headwater.coordinator.widening import Widenings, cut_over, withdrawn
 from headwater.core.errors import UserError
 from headwater.core.relation import Column, Relation
 from headwater.core.types import INT4, TEXT
@@ -139,3 +143,31 @@ def test_only_the_relation_that_is_meant_is_narrowed() -> None:
         'WITH t AS (SELECT * FROM (SELECT a, "B" FROM d.s.t) AS t)'
         ' SELECT * FROM t, d.s.u JOIN (SELECT a, "B" FROM d.s.t) AS x ON true'
     )
+
+
+def test_a_table_that_cannot_be_cut_over_stays_as_it_was(catalog: Catalog) -> None:
+    """Also for a reason that nobody foresaw: here its statement has become another one."""
+    catalog.run("ALTER TABLE t ADD COLUMN b")
+    item = table(catalog.state)
+    assert item.widening is not None
+    wide = item.widening["export"]["table_id"]
+    damaged = replace(item, create_sql="CREATE VIEW t AS SELECT 1")
+    state = replace(catalog.state, items={**catalog.state.items, item.id: damaged}, derived={})
+    made: list[Any] = []
+
+    async def change_catalog(changes: list[Any]) -> None:
+        made.extend(changes)
+        raise asyncio.CancelledError  # once is enough
+
+    async def wait_for(ready: Any) -> None:
+        assert ready()
+
+    world: Any = SimpleNamespace(
+        catalog=SimpleNamespace(state=state),
+        controller=SimpleNamespace(hydrated={wide}, wait_for=wait_for),
+        ledger=SimpleNamespace(errors=lambda id_: ()),
+        change_catalog=change_catalog,
+    )
+    with suppress(asyncio.CancelledError):
+        asyncio.run(Widenings(world).run())
+    assert made == [withdrawn(damaged)]
