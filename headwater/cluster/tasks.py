@@ -12,7 +12,7 @@ again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from headwater.cluster.ahead import ahead
 from headwater.core.change import FileEntry, ReadPlan
 from headwater.core.clock import unique_name
 from headwater.core.errors import DefiniteError, HeadwaterError, TransientError
@@ -108,7 +109,9 @@ class SnapshotTask:
     def run(self, read: ReadChunk) -> FileEntry:
         export = self.chunk.export
         path = state_file(export.table_id, self.as_of, self.chunk.index, unique_name()[:8])
-        return write_file(Path(self.data_dir), path, read(self.chunk), state_schema(export.relation))
+        # The upstream goes on sending while a file is written.
+        with closing(ahead(read(self.chunk))) as batches:
+            return write_file(Path(self.data_dir), path, batches, state_schema(export.relation))
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ WIDENING_LINGER_S = 10.0
 """How long a collection that a wider one has replaced stays, for statements that were under way."""
 COVER_CHECK_S = 0.05
 """How often a finished snapshot looks whether its source has covered the snapshot's point."""
-SNAPSHOT_CHUNK_ROWS = 500_000
+SNAPSHOT_CHUNK_ROWS = 1_000_000
 
 # Retention
 RETAIN_HISTORY_MS_DEFAULT = 1_000

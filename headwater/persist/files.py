@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 from headwater.core.change import INSERT, OP, PARTIAL, FileEntry
 from headwater.core.errors import TransientError
 
-_ROW_GROUP_ROWS = 122_880
+_ROW_GROUP_ROWS = 245_760
+"""More than the rows of an ordinary batch, which would otherwise leave a small group at its end."""
 _DICTIONARY_BYTES_MAX = 65_536
 """Columns with many values are found out early: writing is faster, and files are smaller."""
 

@@ -492,7 +492,7 @@ def test_a_snapshot_goes_on_after_a_death_with_what_it_has(
         "CREATE TABLE large (id int PRIMARY KEY, n int, long text, tag text)",
         "ALTER TABLE large ALTER long SET STORAGE EXTERNAL",
         "INSERT INTO large SELECT g, 0, CASE WHEN g % 1000 = 0 THEN repeat(md5(g::text), 100) END,"
-        " md5(g::text) FROM generate_series(1, 700000) AS g",
+        " md5(g::text) FROM generate_series(1, 1200000) AS g",
         "DELETE FROM large WHERE id < 20000",
         "VACUUM ANALYZE large",  # early pages have room: later rows will move there
     )
@@ -502,11 +502,11 @@ def test_a_snapshot_goes_on_after_a_death_with_what_it_has(
         here.create_table("large")
         eventually(lambda: not armed.exists(), within_s=RESUME_S_MAX)
         database.run(
-            "UPDATE large SET n = n + 1 WHERE id > 680000",  # moves, and leaves `long` out of the stream
+            "UPDATE large SET n = n + 1 WHERE id > 1180000",  # moves, and leaves `long` out of the stream
             "UPDATE large SET n = n + 1 WHERE id BETWEEN 30000 AND 40000",
             "UPDATE large SET id = -id WHERE id BETWEEN 50001 AND 50999",
             "DELETE FROM large WHERE id % 100 = 7",
-            "INSERT INTO large SELECT g, 0, repeat('long', 999) FROM generate_series(800000, 800100) AS g",
+            "INSERT INTO large SELECT g, 0, repeat('long', 999) FROM generate_series(1300000, 1300100) AS g",
         )
         total = "SELECT count(*), sum(id), sum(n), sum(length(long)), count(DISTINCT tag) FROM large"
         wanted = database.connection.execute(total.encode()).fetchall()

@@ -58,6 +58,7 @@ _DAYS_MIN: Final = -2_440_588
 _MICROSECONDS_MIN: Final = _DAYS_MIN * 86_400_000_000
 """4714 BC, where PostgreSQL's calendar begins.  Infinities arrive as something before that."""
 _PAGES_MIN: Final = 512
+_PAGES_MAX: Final = 32_768
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +141,11 @@ class PostgresPoint:
                 points[id_] = {**before[id_], "until": until, "again": True}
                 kept.add(id_)
             else:
-                listed = [[oid, leaf.file, leaf.pages, leaf.rows] for oid, leaf in now.items()]
-                points[id_] = {"snapshot": row[1], "until": until, "leaves": listed, "rows": rows}
+                listed = [
+                    [oid, leaf.file, leaf.pages, leaf.rows, _step(leaf.pages, leaf.rows, rows)]
+                    for oid, leaf in now.items()
+                ]
+                points[id_] = {"snapshot": row[1], "until": until, "leaves": listed}
         return Taken(points, frozenset(kept))
 
     def settle(self) -> None:
@@ -171,8 +175,8 @@ class PostgresPoint:
         leaves = self._leaves.get(export.details["oid"], {})
         planned = [
             (leaves[oid], start, end, share)
-            for oid, _, pages, tuples in point["leaves"]
-            for start, end, share in _ranges(pages, tuples, point["rows"])
+            for oid, _, pages, tuples, step in point["leaves"]
+            for start, end, share in _ranges(pages, tuples, step)
         ]
         found = [
             SnapshotChunk(
@@ -186,7 +190,7 @@ class PostgresPoint:
             since = Snapshot.from_text(point["snapshot"]).xmin
             read = [(leaf, start, end) for n, (leaf, start, end, _) in enumerate(planned) if n in done]
             # Pages that a table has got since were written since.
-            read += [(leaves[oid], pages, leaves[oid].pages) for oid, _, pages, _ in point["leaves"]]
+            read += [(leaves[oid], pages, leaves[oid].pages) for oid, _, pages, *_ in point["leaves"]]
             found += [
                 SnapshotChunk(
                     *(SOURCE_TYPE, self._options, point, export, -1 - n, 0),
@@ -216,21 +220,28 @@ ORDER BY c.oid
 
 def _files(point: Any) -> dict[int, int]:
     """By oid: the files in which the rows of a table were at a point."""
-    return {oid: file for oid, file, _, _ in point["leaves"]}
+    return {oid: file for oid, file, *_ in point["leaves"]}
 
 
 def _files_of(leaves: Mapping[int, Leaf]) -> dict[int, int]:
     return {oid: leaf.file for oid, leaf in leaves.items()}
 
 
-def _ranges(pages: int, tuples: int, rows: int) -> list[tuple[int, int, int]]:
-    """(first page, page after the last, rows in it as far as known) of chunks of about `rows` rows."""
+def _per_page(pages: int, tuples: int) -> float:
+    return max(tuples / pages, 1) if tuples and pages else PAGE_BYTES / 100
+
+
+def _step(pages: int, tuples: int, rows: int) -> int:
+    """How many pages are about `rows` rows, and not too many or too few to be worth a chunk."""
+    return min(max(_PAGES_MIN, int(rows / _per_page(pages, tuples))), _PAGES_MAX)
+
+
+def _ranges(pages: int, tuples: int, step: int) -> list[tuple[int, int, int]]:
+    """(first page, page after the last, rows in it as far as known) of chunks of `step` pages."""
     if pages == 0:
         return []
-    per_page = max(tuples / pages, 1) if tuples else PAGE_BYTES / 100
-    step = max(_PAGES_MIN, int(rows / per_page))
     cuts = [*range(0, pages, step), pages]
-    known = tuples or int(pages * per_page)
+    known = tuples or int(pages * _per_page(pages, tuples))
     return [(start, end, known * (end - start) // pages) for start, end in pairwise(cuts)]
 
 
