@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from headwater.cluster.jobs import Pool
 from headwater.cluster.tasks import FoldTask, PackTask
 from headwater.cluster.world import World
 from headwater.core.change import FileEntry, ReadPlan
@@ -29,8 +30,6 @@ from headwater.core.protocol import Folded
 from headwater.observe.failpoints import failpoint
 from headwater.persist.ledger_tables import TailSize
 from headwater.persist.state import commit_state
-
-FOLD_POOL = "fold"
 
 
 def due(tails: Iterable[TailSize]) -> list[TailSize]:
@@ -66,7 +65,7 @@ def _rewrite(world: World, plan: ReadPlan) -> list[FileEntry]:
         FoldTask(str(world.data_dir), plan, bucket, buckets, FOLD_TASK_MEMORY_BYTES)
         for bucket in range(buckets)
     ]
-    return [file for file in world.jobs.run(tasks, FOLD_POOL) if file.rows]
+    return [file for file in world.jobs.run(tasks, Pool.FOLDS) if file.rows]
 
 
 def _pack(world: World, plan: ReadPlan) -> list[FileEntry]:
@@ -76,4 +75,4 @@ def _pack(world: World, plan: ReadPlan) -> list[FileEntry]:
     if len(small) < 2:
         return present
     task = PackTask(str(world.data_dir), plan, small, 0, FOLD_TASK_MEMORY_BYTES)
-    return [*large, *world.jobs.run([task], FOLD_POOL)]
+    return [*large, *world.jobs.run([task], Pool.FOLDS)]

@@ -25,7 +25,7 @@ import structlog
 
 from headwater.cluster.backfill import Backfill
 from headwater.cluster.donors import donor_of, is_own
-from headwater.cluster.jobs import DriverLost
+from headwater.cluster.jobs import DriverLost, Pool
 from headwater.cluster.tasks import ReadTask, gather
 from headwater.cluster.widening import base_of
 from headwater.cluster.world import World
@@ -43,7 +43,6 @@ from headwater.sources.contract import Export, Reader, Side
 
 log = structlog.get_logger("ingestion")
 
-TICK_POOL = "ticks"
 NEVER_S = float("-inf")
 NAMESPACES = {"load-generator": "generator"}
 """What errors of a source type are named after, where that is not its own name."""
@@ -372,7 +371,7 @@ class Ingestion:
         reached, parts = reader.plan_read(frontier, end, exports, self._points, TICK_ROWS_MAX)
         ts = self._mint()
         tasks = [ReadTask(str(world.data_dir), ts, part) for part in parts]
-        files, found = gather(world.jobs.run(tasks, TICK_POOL))
+        files, found = gather(world.jobs.run(tasks, Pool.TICKS))
         errors = {**found, **errors}
         failpoint("ingestion.before_append")
         self._writer = world.ledger.append(

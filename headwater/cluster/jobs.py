@@ -8,14 +8,24 @@ cheaper per tick than going through a DataFrame.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from enum import StrEnum
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
-from headwater.cluster.tasks import Failed, run_task
+from headwater.cluster.tasks import Failed, GroupTask, run_aside, run_task
 from headwater.core.errors import HeadwaterError, TransientError
+
+
+class Pool(StrEnum):
+    """For whom a job is; Spark shares its places fairly among them."""
+
+    TICKS = "ticks"
+    FOLDS = "folds"
+    BACKFILLS = "backfills"
 
 
 class DriverLost(Exception):
@@ -28,13 +38,14 @@ class Jobs:
     def __init__(self, context: SparkContext) -> None:
         self._context = context
 
-    def run(self, tasks: Sequence[Any], pool: str) -> list[Any]:
+    def run(self, tasks: Sequence[Any], pool: Pool) -> list[Any]:
         """The results in the order of the tasks; the first error of ours is raised."""
         if not tasks:
             return []
+        function = run_aside if pool is Pool.BACKFILLS else run_task
         try:
-            self._context.setLocalProperty("spark.scheduler.pool", pool)
-            results = self._context.parallelize(tasks, len(tasks)).map(run_task).collect()
+            self._context.setLocalProperty("spark.scheduler.pool", pool.value)
+            results = self._context.parallelize(tasks, len(tasks)).map(function).collect()
         except (Py4JNetworkError, ConnectionError, EOFError) as error:
             raise DriverLost(str(error)) from error
         except Py4JJavaError as error:
@@ -50,6 +61,11 @@ class Jobs:
                 raise result.error
         return list(results)
 
+    def warm(self) -> None:
+        """Let Spark begin what it begins with its first job, before a tick waits for it."""
+        with suppress(HeadwaterError, DriverLost):  # whoever has work to do will say it
+            self.run([GroupTask(())], Pool.TICKS)
+
 
 def root_cause(error: Py4JJavaError) -> str:
     """One line that says what went wrong, without Java class names."""
@@ -63,4 +79,4 @@ def root_cause(error: Py4JJavaError) -> str:
     return text.rsplit("Exception: ", 1)[-1][:500]
 
 
-__all__ = ["DriverLost", "HeadwaterError", "Jobs", "root_cause"]
+__all__ = ["DriverLost", "HeadwaterError", "Jobs", "Pool", "root_cause"]

@@ -290,6 +290,7 @@ def run_cluster(options: ClusterOptions) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: cluster.stopped.set())
     threading.Thread(target=_accept, args=(sock, cluster), name="accept", daemon=True).start()
+    threading.Thread(target=world.jobs.warm, name="warm", daemon=True).start()
     log.info("cluster ready", cluster=options.name, listen=str(options.listen), spark=options.spark.master)
     cluster.stopped.wait()
     sock.close()

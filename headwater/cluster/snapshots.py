@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headwater.cluster.donors import is_own
+from headwater.cluster.jobs import Pool
 from headwater.cluster.tasks import CopyTask, GroupTask, PruneTask, SnapshotTask, WidenTask
 from headwater.cluster.world import World
 from headwater.core.change import FileEntry
@@ -36,8 +37,6 @@ from headwater.sources.contract import Export, Side, SnapshotChunk, SnapshotPoin
 
 if TYPE_CHECKING:
     from headwater.cluster.ingestion import Ingestion
-
-BACKFILL_POOL = "backfill"
 
 States = dict[str, tuple[int, list[FileEntry]]]
 """By table: its Delta version and the files in it."""
@@ -154,7 +153,7 @@ class Snapshots:
 
     def _run(self, group: Group) -> list[Any]:
         tasks = tuple(self._task(chunk, table.joined_ts) for table, chunk in group)
-        results: list[Any] = self._world.jobs.run([GroupTask(tasks)], BACKFILL_POOL)[0]
+        results: list[Any] = self._world.jobs.run([GroupTask(tasks)], Pool.BACKFILLS)[0]
         return results
 
     def _finished(self, group: Group, results: list[Any]) -> None:
@@ -224,7 +223,7 @@ class Snapshots:
             )
             for index, file in enumerate(earlier)
         ]
-        return [file for file in self._world.jobs.run(tasks, BACKFILL_POOL) if file.rows]
+        return [file for file in self._world.jobs.run(tasks, Pool.BACKFILLS) if file.rows]
 
     def _widened(self, table: Table, base_id: str, side: list[FileEntry]) -> list[FileEntry]:
         """The base's rows as of the binding at which the wider table joined, with what the side has."""
@@ -238,4 +237,4 @@ class Snapshots:
             )
             for bucket in range(buckets)
         ]
-        return [file for file in self._world.jobs.run(tasks, BACKFILL_POOL) if file.rows]
+        return [file for file in self._world.jobs.run(tasks, Pool.BACKFILLS) if file.rows]

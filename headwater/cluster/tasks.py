@@ -11,7 +11,10 @@ again.
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +27,7 @@ from headwater.cluster.ahead import ahead
 from headwater.core.change import FileEntry, ReadPlan
 from headwater.core.clock import unique_name
 from headwater.core.errors import DefiniteError, HeadwaterError, TransientError
+from headwater.core.limits import BACKFILL_NICENESS
 from headwater.core.relation import Relation
 from headwater.formats.arrow import change_schema, state_schema
 from headwater.persist.combine import quote, relation_sql, scan_files
@@ -318,6 +322,20 @@ def _write_query(
 def _cast(reader: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for batch in reader:
         yield batch if batch.schema == schema else batch.cast(schema)
+
+
+def run_aside(task: Any) -> Any:
+    """As `run_task`, where the machine's time goes to others first: ticks, and whoever reads."""
+
+    def run() -> Any:
+        # Of this thread alone, and of those that it begins; a whole process could not go back.
+        thread = threading.get_native_id()
+        niceness = os.getpriority(os.PRIO_PROCESS, thread) + BACKFILL_NICENESS
+        os.setpriority(os.PRIO_PROCESS, thread, niceness)  # beyond the last there is the last
+        return run_task(task)
+
+    with ThreadPoolExecutor(1, "aside") as pool:
+        return pool.submit(run).result()
 
 
 def run_task(task: Any) -> Any:

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from headwater.cluster.compare import CompareTask, Comparison, FetchTask
 from headwater.cluster.ingestion import Ingestion
-from headwater.cluster.jobs import DriverLost
+from headwater.cluster.jobs import DriverLost, Pool
 from headwater.cluster.world import World
 from headwater.core.change import FileEntry, ReadPlan
 from headwater.core.errors import DefiniteError, HeadwaterError, UserError
@@ -40,7 +40,6 @@ from headwater.core.limits import (
 from headwater.core.protocol import VERIFY_COLUMNS, PeekDone, PeekFailed, PeekRows, Verify
 from headwater.sources.contract import Export
 
-VERIFY_POOL = "backfill"
 Rows = list[tuple[str, str | None, str | None]]
 
 
@@ -149,7 +148,7 @@ class Verification:
             for chunk in prepared.chunks(export, point, frozenset()):
                 self._check_wanted()
                 task = FetchTask(str(self._world.data_dir), folder, chunk)
-                upstream += self._world.jobs.run([task], VERIFY_POOL)
+                upstream += self._world.jobs.run([task], Pool.BACKFILLS)
         except DefiniteError as error:
             raise UserError(
                 f'the upstream of table "{self._command.name}" cannot be read: {error.message}',
@@ -192,7 +191,7 @@ class Verification:
             VERIFY_ROWS_MAX,
             FOLD_TASK_MEMORY_BYTES,
         )
-        comparison: Comparison = self._world.jobs.run([task], VERIFY_POOL)[0]
+        comparison: Comparison = self._world.jobs.run([task], Pool.BACKFILLS)[0]
         return comparison
 
     def _check_wanted(self) -> None:

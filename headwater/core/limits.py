@@ -55,6 +55,8 @@ WIDENING_LINGER_S = 10.0
 COVER_CHECK_S = 0.05
 """How often a finished snapshot looks whether its source has covered the snapshot's point."""
 SNAPSHOT_CHUNK_ROWS = 1_000_000
+BACKFILL_NICENESS = 10
+"""How far backfills stand behind ticks and reads for a processor, as of nice(1)."""
 
 # Retention
 RETAIN_HISTORY_MS_DEFAULT = 1_000

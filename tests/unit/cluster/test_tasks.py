@@ -7,8 +7,11 @@ missing or damaged, a disk that cannot be written, a definite error of the sourc
 
 from __future__ import annotations
 
+import os
 import pickle
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -28,11 +31,13 @@ from headwater.cluster.tasks import (
     ReadTask,
     SnapshotTask,
     gather,
+    run_aside,
     run_task,
 )
 from headwater.core.change import DELETE, INSERT, FileEntry, ReadPlan
 from headwater.core.errors import DefiniteError, TransientError
 from headwater.core.frontier import OffsetFrontier
+from headwater.core.limits import BACKFILL_NICENESS
 from headwater.core.relation import Column, Relation
 from headwater.core.types import FLOAT8, INT4, TEXT, SqlType, array_of, list_of, map_of, numeric
 from headwater.formats.arrow import change_schema, state_schema
@@ -257,3 +262,24 @@ def test_an_error_or_a_reset_of_one_table_leaves_the_others_as_they_are(
     assert [file.resets for file in files[emptied]] == [True, False]
     assert files[emptied][0].rows == 1
     assert {export.table_id for export in exports} - files.keys() == {broken}
+
+
+NICENESS_MAX = 19
+
+
+class Priority:
+    """A task that says how far behind others it stands, and its threads."""
+
+    def run(self) -> list[int]:
+        with ThreadPoolExecutor(1) as pool:
+            return [_niceness(), pool.submit(_niceness).result()]
+
+
+def _niceness() -> int:
+    return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+
+def test_a_backfill_stands_behind_others_and_leaves_its_process_as_it_was() -> None:
+    before = _niceness()
+    assert run_aside(Priority()) == [min(before + BACKFILL_NICENESS, NICENESS_MAX)] * 2
+    assert run_task(Priority()) == [before] * 2
