@@ -6,6 +6,8 @@ HEADWATER_CHAOS_S ?= 3600
 export PYTHON HEADWATER_SOAK_S HEADWATER_CHAOS_S
 
 BIN := .venv/bin
+# Modules that are compiled anew by every process double the time until a server is there.
+unexport PYTHONDONTWRITEBYTECODE
 # Named after the lock's content: when it changes the file is not there and packages are brought up to date.
 INSTALLED := .venv/.installed-$(shell cat requirements.txt pyproject.toml | sha256sum | cut -c1-16)
 

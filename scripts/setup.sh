@@ -46,7 +46,7 @@ install_packages() {
     fi
     "$venv/bin/uv" --version 2>/dev/null | grep -qF "uv $uv_version" ||
         "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "uv==$uv_version"
-    "$venv/bin/uv" pip sync --quiet --python "$venv/bin/python" --require-hashes requirements.txt
+    "$venv/bin/uv" pip sync --quiet --compile-bytecode --python "$venv/bin/python" --require-hashes requirements.txt
     "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --no-deps --editable .
     rm -f "$venv"/.installed-* "$venv"/var/spark-*.jsa
     touch "$stamp"
