@@ -35,6 +35,7 @@ from headwater.observe import metrics
 from headwater.persist.combine import quote, relation_sql
 from headwater.persist.files import DAMAGE_HINT, damage
 from headwater.sources import SOURCE_TYPES
+from headwater.sql.select import before_rows
 from headwater.sql.select import duckdb as duckdb_sql
 from headwater.sql.select import spark as spark_sql
 from headwater.sql.select.plan import Query
@@ -173,6 +174,7 @@ class Reads:
 
         `pinned` is the hold of a transaction that has read before: same timestamp again.
         """
+        await self._check_constants(query)
         inputs = self.inputs_of(state, query.relation_ids)
         await self.wait_readable(inputs, pinned)
         if pinned is not None:
@@ -206,6 +208,13 @@ class Reads:
         except BaseException:
             hold.release()
             raise
+
+    async def _check_constants(self, query: Query) -> None:
+        """As PostgreSQL: what cannot be computed is an error even where no row needs it."""
+        parts = before_rows(query)
+        if parts is not None:
+            schema = state_schema(Relation(parts.columns()))
+            await self._world.engine.table(duckdb_sql.generate(parts, {}), schema, {})
 
     def _check_since(self, inputs: Inputs, ts: int, in_transaction: bool) -> None:
         for item in (*inputs.tables, *inputs.sources):

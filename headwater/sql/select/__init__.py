@@ -31,6 +31,7 @@ from headwater.sql.select.coerce import assign, require_assignable, resolved_unk
 from headwater.sql.select.explain import explain
 from headwater.sql.select.names import narrow, qualify, quote_name, relations_of, rename
 from headwater.sql.select.parse_query import parse_query, parse_scalar
+from headwater.sql.select.passes.constant_parts import constant_parts
 from headwater.sql.select.passes.count_rows import count_rows
 from headwater.sql.select.passes.prune_columns import prune_columns
 from headwater.sql.select.passes.put_arguments import put_arguments
@@ -51,6 +52,7 @@ from headwater.sql.select.syntax import ValuesBody
 from headwater.sql.select.walk import highest_id
 
 __all__ = [
+    "before_rows",
     "bind_parameters",
     "cast_output",
     "count_rows",
@@ -165,6 +167,12 @@ def cast_output(query: Query, targets: tuple[Column, ...]) -> Query:
 def bind_parameters(query: Query, arguments: tuple[str | None, ...]) -> Query:
     """The query with arguments, in PostgreSQL's text form, in the places of its parameters."""
     return put_arguments(query, arguments)
+
+
+@deep
+def before_rows(query: Query) -> Query | None:
+    """What has to be computable even if no row needs it; None when there is no such part."""
+    return constant_parts(query)
 
 
 def _planning(names: Names, facts: SessionFacts, parameter_types: tuple[SqlType | None, ...]) -> Planning:

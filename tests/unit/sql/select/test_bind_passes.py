@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.sql.select import explain
+from headwater.sql.select import before_rows, explain
 from headwater.sql.select.plan import Node, Query, Scan
 from headwater.sql.select.walk import highest_id, inputs, output_columns, rebuild_node
 from tests.unit.sql.select.lab import plan, run
@@ -62,6 +62,26 @@ def test_numbers_of_columns_are_unique_and_a_copy_is_equal() -> None:
     assert copy(query.root) == query.root
     assert len(seen) == len(set(seen))
     assert highest_id(query.root) >= max(seen)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("SELECT 1, 'x', a FROM t", 0),
+        ("SELECT a + 1 FROM t", 0),
+        ("SELECT a + (1 + 2) * 3 FROM t", 1),
+        ("SELECT a + 1 / 2, a - 1 / 2 FROM t", 1),  # the same twice
+        ("SELECT 1 + 2 FROM t WHERE a < 3 * 4 ORDER BY 5 - 6", 3),
+        ("SELECT null::int + 1 / 2", 2),  # the sum, and what it would not need
+        ("SELECT a IN (1 / 2, 3 / 4) FROM t", 2),
+        ("SELECT (SELECT sum(1 + 2) FROM s WHERE EXISTS (SELECT 3 + 4 FROM t WHERE 5 + 6 = a)) FROM t", 2),
+        ("SELECT mz_now()::text FROM t", 0),
+        ("SELECT q.a FROM (SELECT a, 1 / 0 FROM t) q", 0),
+    ],
+)
+def test_parts_of_constants_are_found(text: str, parts: int) -> None:
+    found = before_rows(plan(text))
+    assert (0 if found is None else len(found.output)) == parts
 
 
 def test_explain_shows_the_plan_from_the_top_down() -> None:
