@@ -58,6 +58,7 @@ log = structlog.get_logger("coordinator")
 
 _FLOOR_SETTING = "oracle_floor"
 _STATISTICS_SETTING = "statistics"
+_HISTORY_SETTING = "status_history"
 
 
 class Coordinator:
@@ -103,7 +104,10 @@ class Coordinator:
         saved = self.catalog.get_setting(_STATISTICS_SETTING)
         if saved is not None:
             self.controller.cluster_pid, numbers = json.loads(saved)
-            self.controller.health.restore(numbers)
+            self.controller.health.restore_numbers(numbers)
+        history = self.catalog.get_setting(_HISTORY_SETTING)
+        if history is not None:
+            self.controller.health.restore_history(json.loads(history))
         for id_, collection in self.ledger.collections().items():
             self.holds.start(id_, collection.since)
             if collection.hydrated:
@@ -126,22 +130,30 @@ class Coordinator:
         for task in self._tasks:
             task.cancel()
         try:
-            self._save()
+            self.catalog.put_setting(_FLOOR_SETTING, str(self.oracle.floor))
+            self.catalog.put_setting(_HISTORY_SETTING, self._history())
+            self.catalog.put_setting(_STATISTICS_SETTING, self._numbers())
         except HeadwaterError as error:
             log.error("the last statistics are lost", error=str(error))
         await self.controller.stop()
         self.upstreams.close()
         self.engine.close()
 
-    def _save(self) -> None:
-        self.catalog.put_setting(_FLOOR_SETTING, str(self.oracle.floor))
-        numbers = [self.controller.cluster_pid, self.controller.health.to_json()]
-        self.catalog.put_setting(_STATISTICS_SETTING, json.dumps(numbers))
+    # What the next process wants to know
+
+    def _numbers(self) -> str:
+        return json.dumps([self.controller.cluster_pid, self.controller.health.numbers_to_json()])
+
+    def _history(self) -> str:
+        return json.dumps(self.controller.health.history_to_json())
+
+    async def _keep(self, name: str, value: str) -> None:
+        await asyncio.to_thread(self.catalog.put_setting, name, value)
 
     async def _housekeeping(self) -> None:
-        """Let history go where nobody needs it, drop what nobody reads, keep the oracle's mark."""
+        """Let history go where nobody needs it, drop what nobody reads, keep marks and numbers."""
         since_s = looked_s = self.clock.monotonic_s()
-        saved = self.oracle.floor
+        floor, recorded = self.oracle.floor, self.controller.health.recorded
         while True:
             await asyncio.sleep(COMPACTION_CHECK_S)
             try:
@@ -157,11 +169,13 @@ class Coordinator:
                 if now_s - since_s > SWEEP_INTERVAL_S:
                     since_s = now_s
                     self._compact_bindings()
-                    await asyncio.to_thread(self._save)
-                elif self.oracle.floor != saved:
-                    floor = self.oracle.floor
-                    await asyncio.to_thread(self.catalog.put_setting, _FLOOR_SETTING, str(floor))
-                    saved = floor
+                    await self._keep(_STATISTICS_SETTING, self._numbers())
+                if (now := self.oracle.floor) != floor:
+                    await self._keep(_FLOOR_SETTING, str(now))
+                    floor = now
+                if (now := self.controller.health.recorded) != recorded:
+                    await self._keep(_HISTORY_SETTING, self._history())
+                    recorded = now
             except HeadwaterError as error:
                 # A full disk is no reason to stop: the next turn tries again.
                 log.warning("housekeeping failed", error=str(error))

@@ -48,6 +48,7 @@ class Health:
     def __init__(self) -> None:
         self.statuses: dict[str, Status] = {}
         self.history: dict[str, deque[Status]] = {}
+        self.recorded = 0  # how many entries history has ever got
         self.numbers: dict[str, Numbers] = {}
         self._dropped: deque[str] = deque()  # the oldest first; their histories are kept for a while
 
@@ -66,6 +67,7 @@ class Health:
     def _record(self, status: Status) -> None:
         entries = self.history.setdefault(status.id, deque(maxlen=STATUS_HISTORY_ENTRIES_MAX))
         entries.append(status)
+        self.recorded += 1
 
     def hear_statistics(self, message: Statistics) -> None:
         self.numbers.setdefault(message.id, Numbers()).current = message.values
@@ -90,14 +92,26 @@ class Health:
         if len(self._dropped) > STATUS_HISTORY_DROPPED_MAX:
             self.history.pop(self._dropped.popleft(), None)
 
-    def to_json(self) -> dict[str, Any]:
-        """To be kept over restarts of the environment."""
+    # To be kept over restarts of the environment
+
+    def numbers_to_json(self) -> dict[str, Any]:
         return {id_: [numbers.settled, numbers.current] for id_, numbers in self.numbers.items()}
 
-    def restore(self, value: dict[str, Any]) -> None:
-        """What `to_json` returned in an earlier life; the cluster of then may still run."""
+    def restore_numbers(self, value: dict[str, Any]) -> None:
+        """Those of an earlier life; the cluster of then may still run."""
         for id_, (settled, current) in value.items():
             self.numbers[id_] = Numbers(dict(settled), dict(current))
+
+    def history_to_json(self) -> list[Any]:
+        entries = [[s.id, s.status, s.error, s.hint, s.at_ms] for all_ in self.history.values() for s in all_]
+        return [entries, list(self._dropped)]
+
+    def restore_history(self, value: list[Any]) -> None:
+        """That of an earlier life; how things are now, nobody has said yet."""
+        entries, dropped = value
+        for entry in entries:
+            self._record(Status(*entry))
+        self._dropped.extend(dropped)
 
 
 def _same(one: Status, other: Status) -> bool:

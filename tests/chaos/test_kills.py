@@ -158,5 +158,7 @@ def test_after_thirty_kills_every_table_is_what_it_must_be(own_server: Headwater
             eventually(world.check_now)
     world.finish()
     assert world.writer.doubts > 0, "no write was ever cut off: the kills came too late"
+    told = "SELECT count(*) FROM mz_internal.mz_source_status_history GROUP BY source_id"
+    assert min(count for (count,) in own_server.query(told)) > 5, "the history of statuses began anew"
     own_server.stop()
     check_files(own_server.data_dir)

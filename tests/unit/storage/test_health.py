@@ -43,9 +43,9 @@ class CountersOverRestarts(RuleBasedStateMachine):
 
     @rule()
     def environment_restarts(self) -> None:
-        saved = json.loads(json.dumps(self.health.to_json()))
+        saved = json.loads(json.dumps(self.health.numbers_to_json()))
         self.health = Health()
-        self.health.restore(saved)
+        self.health.restore_numbers(saved)
 
     @invariant()
     def everything_is_counted_once(self) -> None:
@@ -105,6 +105,21 @@ def test_histories_of_the_objects_dropped_longest_ago_go() -> None:
         health.hear_status(status(1, f"u{number}"))
         health.forget(f"u{number}", 2)
     assert set(health.history) == {f"u{n}" for n in range(3, STATUS_HISTORY_DROPPED_MAX + 3)}
+
+
+def test_histories_outlive_the_environment() -> None:
+    before, after = Health(), Health()
+    for number in range(STATUS_HISTORY_DROPPED_MAX):
+        before.hear_status(status(number, f"u{number}"))
+        before.forget(f"u{number}", 5)
+    before.hear_status(status(7, "other"))
+    after.restore_history(json.loads(json.dumps(before.history_to_json())))
+    assert after.history == before.history
+    assert after.statuses == {}
+    after.hear_status(status(8, "other"))
+    assert list(after.history["other"]) == [status(7, "other"), status(8, "other")]
+    after.forget("other", 9)
+    assert "u0" not in after.history, "those that were dropped before count too"
 
 
 def words(health: Health) -> list[str]:
