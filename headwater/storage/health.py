@@ -66,8 +66,9 @@ class Health:
 
     def _record(self, status: Status) -> None:
         entries = self.history.setdefault(status.id, deque(maxlen=STATUS_HISTORY_ENTRIES_MAX))
-        entries.append(status)
-        self.recorded += 1
+        if not entries or entries[-1] != status:  # a cluster says again what the environment before has heard
+            entries.append(status)
+            self.recorded += 1
 
     def hear_statistics(self, message: Statistics) -> None:
         self.numbers.setdefault(message.id, Numbers()).current = message.values

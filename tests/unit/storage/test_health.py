@@ -116,6 +116,8 @@ def test_histories_outlive_the_environment() -> None:
     after.restore_history(json.loads(json.dumps(before.history_to_json())))
     assert after.history == before.history
     assert after.statuses == {}
+    after.hear_status(status(7, "other"))  # the cluster says it again
+    assert after.history == before.history
     after.hear_status(status(8, "other"))
     assert list(after.history["other"]) == [status(7, "other"), status(8, "other")]
     after.forget("other", 9)
