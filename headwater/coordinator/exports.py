@@ -24,6 +24,8 @@ from headwater.sql.cursor import Name
 from headwater.sql.encoding import Encoding, MessagePart
 from headwater.sql.options import Duration
 
+_REFERENCES_SHOWN_MAX = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -88,12 +90,19 @@ def find_reference(
             hints.append(
                 f"ALTER SOURCE {source} REFRESH REFERENCES, then SHOW REFERENCES ON {source} lists them."
             )
+        elif not near:
+            hints.append(f"There are {_some(available)}." if available else "There are none.")
         raise UserError(
             f"reference to {text} not found in source",
             hint="  ".join(hints) or None,
             position=position,
         )
     return matching[0]
+
+
+def _some(references: Sequence[Reference]) -> str:
+    names = [f'"{".".join(reference.path()[1:])}"' for reference in references[:_REFERENCES_SHOWN_MAX]]
+    return ", ".join(names) + (" and others" if len(references) > len(names) else "")
 
 
 def shape(
