@@ -50,6 +50,8 @@ _DOCUMENTS: Final = {
     "row_to_json": "to_jsonb",
     "to_json": "to_jsonb",
 }
+_IN_ORDER: Final = ("array_agg", "jsonb_agg", "list_agg", "string_agg")
+"""Aggregates whose result shows the order of their input."""
 _COMMON: Final = ("coalesce", "greatest", "least")
 
 
@@ -213,8 +215,20 @@ def aggregate_call(clause: Clause, call: FunctionCall, name: str, bind: Bind) ->
             "42P10",
             position=call.at + 1,
         )
+    elif call.distinct and name in _IN_ORDER:
+        keys += _remaining(keys, given)
     type_ = chosen.function.return_type(tuple(a.type for a in given))
     return AggregateCall(chosen.function, given, type_, call.distinct, keys, _filter(clause, call, bind))
+
+
+def _remaining(keys: tuple[SortKey, ...], given: tuple[Expression, ...]) -> tuple[SortKey, ...]:
+    """PostgreSQL finds different values by sorting them, and so they come in order."""
+    sorted_by = [key.expression for key in keys]
+    return tuple(
+        SortKey(value, descending=False, nulls_first=False)
+        for value in given
+        if value not in sorted_by and not isinstance(value, Constant)
+    )
 
 
 def _countable(call: FunctionCall, argument: Syntax) -> Syntax:
