@@ -176,9 +176,7 @@ class Ingestion:
                     attempt=attempt,
                     retry_in_s=delay_s,
                 )
-                self._world.set_status(self.source_id, "stalled", str(error), error.hint)
-                # What failed may have become durable all the same: look again before writing.
-                self._close_reader()
+                self._stall(str(error), error.hint)
                 wait_s, delay_s = delay_s, min(delay_s * 2, RETRY_DELAY_S_MAX)
             except DefiniteError as error:
                 # Of the whole source: no table of it can go on from here.
@@ -196,12 +194,19 @@ class Ingestion:
                 self._world.set_status(self.source_id, "failed", f"internal: {error}")
                 return
             except Exception as error:
-                log.exception("ingestion failed", source=self.source_id)
-                self._world.set_status(self.source_id, "failed", f"internal: {type(error).__name__}: {error}")
-                return
+                # Nobody foresaw it, and it may pass; the other sources go on.
+                log.exception("ingestion failed", source=self.source_id, retry_in_s=delay_s)
+                cause = f"internal: {type(error).__name__}: {error}"
+                self._stall(cause, "It is tried again; the cluster's log says more.")
+                wait_s, delay_s = delay_s, min(delay_s * 2, RETRY_DELAY_S_MAX)
             with self._wake:
                 if not self._dirty and not self._stopping and wait_s > 0:
                     self._wake.wait(None if self._resting() else wait_s)
+
+    def _stall(self, error: str, hint: str | None) -> None:
+        self._world.set_status(self.source_id, "stalled", error, hint)
+        # What failed may have become durable all the same: look again before writing.
+        self._close_reader()
 
     def _resting(self) -> bool:
         """Whether only a new description or a backfill that is ready can make anything happen."""

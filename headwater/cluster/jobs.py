@@ -48,6 +48,11 @@ class Jobs:
             results = self._context.parallelize(tasks, len(tasks)).map(function).collect()
         except (Py4JNetworkError, ConnectionError, EOFError) as error:
             raise DriverLost(str(error)) from error
+        except OSError as error:  # tasks are handed over in a file
+            raise TransientError(
+                f"could not hand tasks to Spark: {error.strerror or error}",
+                hint="Free space in the data directory, where Spark keeps its files; it is tried again.",
+            ) from error
         except Py4JJavaError as error:
             raise TransientError(f"a task failed on the cluster: {root_cause(error)}") from error
         except Py4JError as error:

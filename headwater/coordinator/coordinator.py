@@ -154,6 +154,7 @@ class Coordinator:
         """Let history go where nobody needs it, drop what nobody reads, keep marks and numbers."""
         since_s = looked_s = self.clock.monotonic_s()
         floor, recorded = self.oracle.floor, self.controller.health.recorded
+        failed = ""
         while True:
             await asyncio.sleep(COMPACTION_CHECK_S)
             try:
@@ -178,7 +179,11 @@ class Coordinator:
                     recorded = now
             except HeadwaterError as error:
                 # A full disk is no reason to stop: the next turn tries again.
-                log.warning("housekeeping failed", error=str(error))
+                if str(error) != failed:
+                    failed = str(error)
+                    log.warning("housekeeping failed", error=failed)
+            else:
+                failed = ""
 
     # Convergence
 

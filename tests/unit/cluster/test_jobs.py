@@ -1,0 +1,52 @@
+"""Errors between this process and Spark become ours: tried again, or the end of the process."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import pytest
+from py4j.protocol import Py4JNetworkError
+from pyspark.errors import PySparkRuntimeError
+
+from headwater.cluster.jobs import DriverLost, Jobs, Pool
+from headwater.cluster.tasks import GroupTask
+from headwater.core.errors import TransientError
+
+
+class Context:
+    """A context that cannot take tasks."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def setLocalProperty(self, key: str, value: str) -> None:
+        assert (key, value) == ("spark.scheduler.pool", "ticks")
+
+    def parallelize(self, tasks: object, slices: int) -> None:
+        raise self._error
+
+
+def run(error: Exception) -> None:
+    Jobs(Context(error)).run([GroupTask(())], Pool.TICKS)
+
+
+def test_a_full_disk_is_waited_out() -> None:
+    with pytest.raises(TransientError, match="could not hand tasks to Spark: No space left") as caught:
+        run(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    assert "space" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("error", "wanted"),
+    [
+        (ConnectionResetError(), DriverLost),
+        (Py4JNetworkError("gone"), DriverLost),
+        (EOFError(), DriverLost),
+        (TimeoutError("slow"), TransientError),
+        (PySparkRuntimeError("lost"), TransientError),
+    ],
+)
+def test_the_driver_is_lost_only_when_it_is(error: Exception, wanted: type[Exception]) -> None:
+    with pytest.raises(wanted):
+        run(error)
