@@ -30,7 +30,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadwaterServer]:
     """A server that many tests share: each works in a schema or with names of its own."""
-    running = HeadwaterServer(tmp_path_factory.mktemp("shared") / "data").start()
+    running = HeadwaterServer(tmp_path_factory.mktemp("shared") / "data", spark_conf=QUICK_SPARK).start()
     yield running
     running.stop()
 

@@ -27,6 +27,7 @@ import pytest
 from headwater.options import SparkOptions
 from headwater.sql.select.kernels import KERNELS
 from tests.support.postgres import PostgresServer, available
+from tests.support.server import QUICK_SPARK
 from tests.text.select_cases import ENGINES, Case, read_cases, table_sql
 from tests.text.select_engines import (
     Answer,
@@ -120,7 +121,9 @@ def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from headwater.cluster import kernels_spark
     from headwater.cluster.spark import build_session
 
-    options = SparkOptions(master="local[2]", conf=(("spark.sql.shuffle.partitions", "2"),))
+    settings = ("spark.sql.shuffle.partitions=2", *QUICK_SPARK)
+    pairs = tuple((name, value) for name, _, value in (setting.partition("=") for setting in settings))
+    options = SparkOptions(master="local[2]", conf=pairs)
     session = build_session(options, tmp_path_factory.mktemp("spark"))
     session.sparkContext.setLogLevel("OFF")
     kernels_spark.prepare(session)
