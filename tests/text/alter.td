@@ -210,7 +210,7 @@ auction | a source
 > SELECT comment FROM (SHOW SCHEMAS) WHERE name = '$schema';
 a schema
 
-> SELECT c.object_type, c.object_sub_id, c.comment FROM mz_internal.mz_comments c JOIN mz_catalog.mz_objects o ON o.id = c.id WHERE o.name = 'u' AND c.comment LIKE 'a %';
+> SELECT c.object_type, c.object_sub_id, c.comment FROM mz_internal.mz_comments c JOIN mz_catalog.mz_objects o ON o.id = c.id AND o.type = c.object_type WHERE o.name = 'u' AND c.comment LIKE 'a %';
 table | <null> | a table's comment
 table | 1 | a column
 

@@ -647,7 +647,7 @@ id |
 org_id | 
 name | a column of it
 
-> SELECT n.name, c.object_type, c.object_sub_id, c.comment FROM mz_internal.mz_comments c JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = c.id WHERE n.schema_name = '$schema';
+> SELECT n.name, c.object_type, c.object_sub_id, c.comment FROM mz_internal.mz_comments c JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = c.id AND n.object_type = c.object_type WHERE n.schema_name = '$schema';
 house | source | <null> | the source
 house_way | source | <null> | its progress
 house_way | source | 1 | how far it is

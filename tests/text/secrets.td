@@ -108,7 +108,7 @@ COMMENT
 > SHOW SECRETS LIKE 'plain';
 plain | of the warehouse
 
-> SELECT c.object_type, c.object_sub_id, c.comment FROM mz_internal.mz_comments c JOIN mz_catalog.mz_secrets s ON s.id = c.id JOIN mz_catalog.mz_schemas sc ON sc.id = s.schema_id WHERE sc.name = '$schema';
+> SELECT c.object_type, c.object_sub_id, c.comment FROM mz_internal.mz_comments c JOIN mz_catalog.mz_secrets s ON s.id = c.id AND c.object_type = 'secret' JOIN mz_catalog.mz_schemas sc ON sc.id = s.schema_id WHERE sc.name = '$schema';
 secret | <null> | of the warehouse
 
 # A secret is no relation.

@@ -14,8 +14,8 @@ from headwater.cluster.tasks import GroupTask
 from headwater.core.errors import TransientError
 
 
-class Context:
-    """A context that cannot take tasks."""
+class Refusing:
+    """A Spark that takes no tasks."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error
@@ -28,7 +28,7 @@ class Context:
 
 
 def run(error: Exception) -> None:
-    Jobs(Context(error)).run([GroupTask(())], Pool.TICKS)
+    Jobs(Refusing(error)).run([GroupTask(())], Pool.TICKS)
 
 
 def test_a_full_disk_is_waited_out() -> None:
