@@ -48,6 +48,10 @@ class Jobs:
             results = self._context.parallelize(tasks, len(tasks)).map(function).collect()
         except (Py4JNetworkError, ConnectionError, EOFError) as error:
             raise DriverLost(str(error)) from error
+        except (PySparkException, UnboundLocalError, TimeoutError) as error:
+            # On a starved machine the results' socket may time out, and PySpark then stumbles over its
+            # own clean-up.  Nothing was committed, so the tasks can simply be run again.
+            raise TransientError(f"the results of a job on the cluster were lost: {error}") from error
         except OSError as error:  # tasks are handed over in a file
             raise TransientError(
                 f"could not hand tasks to Spark: {error.strerror or error}",
@@ -57,10 +61,6 @@ class Jobs:
             raise TransientError(f"a task failed on the cluster: {root_cause(error)}") from error
         except Py4JError as error:
             raise DriverLost(str(error)) from error
-        except (PySparkException, UnboundLocalError) as error:
-            # On a starved machine the results' socket may time out, and PySpark then stumbles over its
-            # own clean-up.  Nothing was committed, so the tasks can simply be run again.
-            raise TransientError(f"the results of a job on the cluster were lost: {error}") from error
         for result in results:
             if isinstance(result, Failed):
                 raise result.error

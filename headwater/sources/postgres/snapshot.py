@@ -59,6 +59,7 @@ _MICROSECONDS_MIN: Final = _DAYS_MIN * 86_400_000_000
 """4714 BC, where PostgreSQL's calendar begins.  Infinities arrive as something before that."""
 _PAGES_MIN: Final = 512
 _PAGES_MAX: Final = 32_768
+"""Of a chunk, whatever its rows: 4 MiB at least, 256 MiB at most, which a death may make to be read again."""
 
 
 @dataclass(frozen=True, slots=True)

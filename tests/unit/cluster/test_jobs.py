@@ -37,16 +37,13 @@ def test_a_full_disk_is_waited_out() -> None:
     assert "space" in str(caught.value.hint)
 
 
-@pytest.mark.parametrize(
-    ("error", "wanted"),
-    [
-        (ConnectionResetError(), DriverLost),
-        (Py4JNetworkError("gone"), DriverLost),
-        (EOFError(), DriverLost),
-        (TimeoutError("slow"), TransientError),
-        (PySparkRuntimeError("lost"), TransientError),
-    ],
-)
-def test_the_driver_is_lost_only_when_it_is(error: Exception, wanted: type[Exception]) -> None:
-    with pytest.raises(wanted):
+@pytest.mark.parametrize("error", [ConnectionResetError("reset"), Py4JNetworkError("gone"), EOFError("end")])
+def test_a_driver_that_is_gone_is_lost(error: Exception) -> None:
+    with pytest.raises(DriverLost):
+        run(error)
+
+
+@pytest.mark.parametrize("error", [TimeoutError("slow"), PySparkRuntimeError("lost")])
+def test_results_that_did_not_come_are_asked_for_again(error: Exception) -> None:
+    with pytest.raises(TransientError, match="the results of a job on the cluster were lost"):
         run(error)
