@@ -1,0 +1,52 @@
+"""The loop of an ingestion: what nobody foresaw stalls the source and is tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from headwater.cluster.ingestion import Ingestion
+from headwater.core import protocol
+from headwater.core.clock import SYSTEM_CLOCK
+from headwater.persist.layout import metadata_path
+from headwater.persist.ledger import Ledger
+from headwater.sources.load_generator import resolve_options
+from tests.chaos.test_fencing import TasksHere, status_of, world_of
+from tests.support.server import eventually
+
+
+class FailingTasks(TasksHere):
+    """Fails as a bug would, a few times."""
+
+    def __init__(self) -> None:
+        self.left = 2
+
+    def run(self, tasks: Sequence[Any], pool: str) -> list[Any]:
+        if self.left:
+            self.left -= 1
+            raise ValueError("nobody foresaw it")
+        return super().run(tasks, pool)
+
+
+def test_an_error_that_nobody_foresaw_is_tried_again(tmp_path: Path) -> None:
+    options = resolve_options("COUNTER", {"TICK INTERVAL": "1ms"}, SYSTEM_CLOCK.now_ms() - 1_000)
+    wanted = protocol.RunIngestion("u1", "load-generator", options, 20, [], "quickstart", False)
+    heard: list[Any] = []
+    ledger = Ledger(metadata_path(tmp_path))
+    world = world_of(tmp_path, ledger, heard)
+    failing: Any = FailingTasks()
+    world.jobs = failing
+    ingestion = Ingestion(world, wanted, lambda _: None)
+    try:
+        ingestion.start()
+        eventually(lambda: status_of(heard, "u1") == "running" and not failing.left)
+        stalled = [m for m in heard if isinstance(m, protocol.Status) and m.status == "stalled"]
+        assert [m.error for m in stalled] == ["internal: ValueError: nobody foresaw it"]
+        assert "tried again" in str(stalled[0].hint)
+        bindings = ledger.bindings("u1")
+        eventually(lambda: len(ledger.bindings("u1")) > len(bindings))
+    finally:
+        ingestion.stop()
+        ingestion.join(10.0)
+        ledger.close()
