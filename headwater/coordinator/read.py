@@ -259,7 +259,8 @@ class Reads:
                     f"Source error: source must be dropped and recreated due to failure: {message}",
                     "XX000",
                     detail=f'Table "{self._world.full_name(table)}" is stopped at position {position}.',
-                    hint="Create a second table on the same reference, then drop this one.",
+                    hint="Create a second table on the same reference, then drop this one. Where a column's"
+                    " values cannot be stored: WITH (TEXT COLUMNS (..)) or WITH (EXCLUDE COLUMNS (..)).",
                 )
 
     # Running
