@@ -29,6 +29,7 @@ from headwater.sql.select.duckdb_values import identifier, is_unsigned, quoted, 
 from headwater.sql.select.functions import equality_key
 from headwater.sql.select.functions.forms import DUCKDB, duckdb_type, within_range
 from headwater.sql.select.kernels.errors import user_error_of
+from headwater.sql.select.matching import matched
 from headwater.sql.select.plan import (
     Aggregate,
     Call,
@@ -104,7 +105,7 @@ class _Generator:
         self._around = Surroundings(mz_now, self.select, prefix, columns_with_zeros(query.root))
         self._column = self._around.column
         self._read = read_columns(query.root)
-        self._fillers = 0
+        self._fresh_count = 0
 
     def whole(self) -> str:
         """The outermost SELECT: stored forms, the user's names, the final order."""
@@ -176,8 +177,12 @@ class _Generator:
 
     def _filler(self) -> str:
         """A column for a SELECT that has none; its name is never used."""
-        self._fillers += 1
-        return f"1 AS n{self._fillers}"
+        return f"1 AS {self._fresh()}"
+
+    def _fresh(self) -> str:
+        """A name that only this text knows."""
+        self._fresh_count += 1
+        return f"n{self._fresh_count}"
 
     def _order(self, node: Sort) -> str:
         return " " + order(node.keys, self._around)
@@ -253,8 +258,7 @@ class _Generator:
     def _unpacked(self, node: TableFunction, source: str) -> str:
         """A function of several columns, whose rows are structs, beside the columns of `source`."""
         rows = self._list(node)
-        self._fillers += 1
-        row = f"n{self._fillers}"
+        row = self._fresh()
         inner = f"SELECT {'*, ' if source else ''}unnest({rows}) AS {row}"
         if node.ordinality is not None:
             inner += f", unnest(range(1, len({rows}) + 1)) AS {self._column(node.ordinality)}"
@@ -290,7 +294,7 @@ class _Generator:
             items.append(f"{shown} AS {self._column(output.id)}")
         items += [self._as_column(o.id, aggregate(call, self._around)) for o, call in node.aggregates]
         if not items:
-            items = ["count(*) AS " + self._filler().rpartition(" ")[2]]
+            items = [f"count(*) AS {self._fresh()}"]
         by = f" GROUP BY {', '.join(_group_key(key) for key in keys)}" if keys else ""
         return f"SELECT {', '.join(items)} FROM {self._from(node.input)}{by}"
 
@@ -303,11 +307,14 @@ class _Generator:
         return f"SELECT * FROM {self._from(node.input)} QUALIFY {place} = 1"
 
     def _once(self, columns: tuple[OutputColumn, ...]) -> str:
-        """What to select of rows to get each once; of numerics that differ in their zeros, one."""
-        values = [self._around.value(column.id) for column in columns]
-        if values == [self._column(column.id) for column in columns]:
+        """What to select of rows to get each once; of rows that are equal but not the same, one."""
+        keys = self._keys(columns)
+        if keys == [self._column(column.id) for column in columns]:
             return "DISTINCT *"
-        return f"DISTINCT ON ({', '.join(values)}) *"
+        return f"DISTINCT ON ({', '.join(keys)}) *"
+
+    def _keys(self, columns: tuple[OutputColumn, ...]) -> list[str]:
+        return [equality_key(DUCKDB, self._around.value(column.id), column.type) for column in columns]
 
     def _set_operation(self, node: SetOperation) -> str:
         sides = []
@@ -316,12 +323,15 @@ class _Generator:
                 f"{self._column(number)} AS {self._column(output.id)}"
                 for number, output in zip(picked, node.columns, strict=True)
             )
-            sides.append(f"(SELECT {items or self._filler()} FROM {self._from(side)})")
+            sides.append(f"SELECT {items or self._filler()} FROM {self._from(side)}")
         once = self._once(node.columns)
         if node.kind == "union" and not node.all and once != "DISTINCT *":
-            return f"SELECT {once} FROM ({sides[0]} UNION ALL {sides[1]})"
+            return f"SELECT {once} FROM (({sides[0]}) UNION ALL ({sides[1]}))"
+        if node.kind != "union" and once != "DISTINCT *":
+            names = [self._column(column.id) for column in node.columns]
+            return matched(node, (sides[0], sides[1]), names, self._keys(node.columns), self._fresh)
         word = node.kind.upper() + (" ALL" if node.all else "")
-        return f"{sides[0]} {word} {sides[1]}"
+        return f"({sides[0]}) {word} ({sides[1]})"
 
     def _recursion(self, node: Recursion) -> str:
         """DuckDB's own; it takes the types of the first side for those of both."""

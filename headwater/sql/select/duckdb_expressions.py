@@ -231,9 +231,7 @@ def aggregate(call: AggregateCall, around: Surroundings, over: str = "") -> str:
     """
     texts = tuple(expression(argument, around) for argument in call.arguments)
     types = tuple(argument.type for argument in call.arguments)
-    bare = texts
-    if unconstrained(call.type) and not call.distinct:
-        bare = tuple(untrimmed(DUCKDB, text) for text in texts)
+    bare = tuple(untrimmed(DUCKDB, text) for text in texts) if unconstrained(call.type) else texts
     places = tuple(f"\x01{index}\x01" for index in range(len(texts)))
     form = apply(call.function.duckdb, call.function.name, places, types)
     suffix = over
@@ -242,8 +240,8 @@ def aggregate(call: AggregateCall, around: Surroundings, over: str = "") -> str:
     ordering = order(call.order_by, around)
     while (start := _last_call(form)) is not None:
         end = form.index(">>", start.end())
-        made = _engine_call(start.group(1), form[start.end() : end], call, bool(ordering))
-        form = f"{form[: start.start()]}{made}\x03{form[end + 2 :]}"
+        made = _engine_call(start.group(1), form[start.end() : end], call, bool(ordering), bare != texts)
+        form = f"{form[: start.start()]}{made}{form[end + 2 :]}"
 
     def filled(found: re.Match[str]) -> str:
         mark = found.group()
@@ -253,17 +251,21 @@ def aggregate(call: AggregateCall, around: Surroundings, over: str = "") -> str:
     return made if bare == texts else retrimmed(DUCKDB, made)
 
 
-def _engine_call(name: str, arguments: str, call: AggregateCall, ordered: bool) -> str:
-    """One of the engine's aggregates; \x02 stands for the ORDER BY."""
+def _engine_call(name: str, arguments: str, call: AggregateCall, ordered: bool, with_zeros: bool) -> str:
+    """One of the engine's aggregates; \x02 stands for the ORDER BY, \x03 for what is behind it."""
     if name == "count" and not arguments.strip():
-        return "count(*)"
+        return "count(*)\x03"
     if not arguments.strip():
-        return f"{name}()"
-    if not call.distinct:
-        return f"{name}({arguments} \x02)" if ordered else f"{name}({arguments})"
+        return f"{name}()\x03"
+    if not call.distinct or call.function.name in ("min", "max"):
+        return f"{name}({arguments} \x02)\x03" if ordered else f"{name}({arguments})\x03"
+    if with_zeros and name == "list":
+        return f"hw_numeric_once(list({arguments})\x03)"
+    if with_zeros:
+        return f"{name}(DISTINCT {trimmed(DUCKDB, arguments)})\x03"
     if name != "list":  # what it answers does not depend on any order
-        return f"{name}(DISTINCT {arguments})"
-    return f"{name}(DISTINCT {arguments} {_distinct_order(arguments, call)})"
+        return f"{name}(DISTINCT {arguments})\x03"
+    return f"{name}(DISTINCT {arguments} {_distinct_order(arguments, call)})\x03"
 
 
 def _distinct_order(arguments: str, call: AggregateCall) -> str:

@@ -23,6 +23,7 @@ from typing import Final
 from headwater.core.errors import InvariantViolation, UserError, not_supported
 from headwater.sql.select import functions
 from headwater.sql.select.functions.forms import SPARK, spark_type, trimmed, within_range
+from headwater.sql.select.matching import matched
 from headwater.sql.select.plan import (
     Aggregate,
     Constant,
@@ -341,11 +342,12 @@ class _Nodes:
             return f"SELECT {columns or '1'} FROM ({self.node(input_)})"
 
         left, right = side(node.left, node.left_columns), side(node.right, node.right_columns)
-        same = self._equality_keys(node.columns) == [column_name(column.id) for column in node.columns]
-        if node.kind == "union" and not node.all and not same:
+        names = [column_name(column.id) for column in node.columns]
+        keys = self._equality_keys(node.columns)
+        if node.kind == "union" and not node.all and keys != names:
             return self._once(f"SELECT * FROM ({left}) UNION ALL SELECT * FROM ({right})", node.columns)
-        if node.kind != "union" and not same:
-            raise not_supported(f"{node.kind.upper()} over these types on Spark")
+        if node.kind != "union" and keys != names:
+            return matched(node, (left, right), names, keys, self.writer.fresh)
         word = f"{node.kind.upper()}{' ALL' if node.all else ''}"
         return f"SELECT * FROM ({left}) {word} SELECT * FROM ({right})"
 

@@ -19,7 +19,7 @@ from typing import Final
 from headwater.core.errors import InvariantViolation, not_supported
 from headwater.core.types import SqlType
 from headwater.sql.select import functions
-from headwater.sql.select.functions.forms import SPARK, retrimmed, untrimmed
+from headwater.sql.select.functions.forms import SPARK, retrimmed, trimmed, untrimmed
 from headwater.sql.select.plan import (
     AggregateCall,
     Constant,
@@ -92,7 +92,9 @@ class Prepared:
 
 def aggregate(call: AggregateCall, prepared: Prepared, over: str = "") -> str:
     """An aggregate; `over` is the OVER clause of a window."""
-    numbers = unconstrained(call.type) and not call.distinct
+    numbers = unconstrained(call.type)
+    once = call.distinct and call.function.name not in ("min", "max")
+    with_zeros = numbers and any(unconstrained(argument.type) for argument in call.arguments)
     texts = tuple(map(prepared.bare if numbers else prepared.name, call.arguments))
     types = tuple(argument.type for argument in call.arguments)
     condition = None if call.filter is None else prepared.name(call.filter)
@@ -101,10 +103,14 @@ def aggregate(call: AggregateCall, prepared: Prepared, over: str = "") -> str:
 
     def expand(segment: re.Match[str]) -> str:
         name, arguments = segment.groups()
+        if name == "list" and once and with_zeros:
+            return f"hw_numeric_once(collect_list({arguments}){where})"
         if name == "list":
             return _list(arguments, call, keys, where, over)
         inner = arguments or ("*" if name == "count" else "")
-        return f"{name}({'DISTINCT ' if call.distinct else ''}{inner}){where}{over}"
+        if once and with_zeros and arguments:
+            inner = trimmed(SPARK, inner)
+        return f"{name}({'DISTINCT ' if once else ''}{inner}){where}{over}"
 
     text = fill(spark_form(call.function), texts, types)
     expanded, segments = _SEGMENT.subn(expand, text)

@@ -4,8 +4,9 @@ PostgreSQL chooses the digits of a quotient, a root or a logarithm by how many d
 operands show after the point, needless zeros among them: `sqrt(avg(x))` has more digits than
 the root of the same number written shortly.  So a numeric that was computed keeps its zeros on
 its way through a query, and loses them (functions/forms.py) wherever anything but another
-computation sees it.  What is read from a table has none, nor have the sides of INTERSECT, EXCEPT
-and a recursive UNION, and the columns of quantified subqueries, which are compared by their bare names.
+computation sees it.  What is read from a table has none.  The columns of quantified subqueries,
+which are only compared, lose theirs; so do those of a recursive UNION, whose rows the engine
+compares as they are, and there a computation that would count them is refused.
 
 Naming a column here that has no such zeros would cost time, not truth.
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from headwater.core.errors import not_supported
 from headwater.core.types import SqlType
 from headwater.sql.select.plan import (
     Aggregate,
@@ -28,6 +30,7 @@ from headwater.sql.select.plan import (
     Expression,
     FoundRows,
     Node,
+    OutputColumn,
     Project,
     Recursion,
     SetOperation,
@@ -35,16 +38,20 @@ from headwater.sql.select.plan import (
     Values,
     Window,
 )
-from headwater.sql.select.walk import rebuild_expression, rebuild_node
+from headwater.sql.select.walk import node_column_ids, rebuild_expression, rebuild_node
 
-_COMPUTING: Final = frozenset(
-    ("sum", "avg", "variance", "var_samp", "var_pop", "stddev", "stddev_samp", "stddev_pop")
-)
+_DIVIDING: Final = ("avg", "variance", "var_samp", "var_pop", "stddev", "stddev_samp", "stddev_pop")
+_COMPUTING: Final = frozenset(("sum", *_DIVIDING))
+_COUNTING: Final = frozenset(("/", "^", "power", "pow", "sqrt", "exp", "ln", "log", "log10", *_DIVIDING))
 
 
 def columns_with_zeros(root: Node) -> frozenset[ColumnId]:
-    """The numbers of such columns."""
-    return _Search(_by_name(root)).run(root)
+    """The numbers of such columns; an error when the zeros that a recursion loses would be counted."""
+    search = _Search(*_compared(root))
+    search.run(root)
+    if search.lost:
+        _refuse(root, search.lost)
+    return frozenset(search.found)
 
 
 def unconstrained(type_: SqlType) -> bool:
@@ -52,76 +59,128 @@ def unconstrained(type_: SqlType) -> bool:
     return type_.kind == "numeric" and type_.scale is None
 
 
-def _by_name(root: Node) -> frozenset[ColumnId]:
-    """Columns that are compared by name: in INTERSECT, EXCEPT and recursions, in quantified subqueries."""
-    found: set[ColumnId] = set()
+def _compared(root: Node) -> tuple[frozenset[ColumnId], frozenset[ColumnId]]:
+    """Columns that are compared as they are: of recursions, and of quantified subqueries."""
+    recursive: set[ColumnId] = set()
+    quantified: set[ColumnId] = set()
 
     def on_node(node: Node) -> Node:
-        if isinstance(node, SetOperation) and node.kind != "union":
-            found.update(node.left_columns, node.right_columns)
         if isinstance(node, Recursion) and not node.all:
-            found.update(node.base_columns, node.step_columns)
-            found.update(column.id for column in node.columns)
+            recursive.update(node.base_columns, node.step_columns)
+            recursive.update(column.id for column in node.columns)
         return rebuild_node(node, on_node, on_expression)
 
     def on_expression(expression: Expression) -> Expression:
         if isinstance(expression, Subquery) and expression.kind != "scalar" and expression.column is not None:
-            found.add(expression.column)
+            quantified.add(expression.column)
         return rebuild_expression(expression, on_expression, on_node)
 
     on_node(root)
-    return frozenset(found)
+    return frozenset(recursive), frozenset(quantified)
+
+
+def _mentioned(*values: Expression) -> frozenset[ColumnId]:
+    """The columns that expressions refer to, those which their subqueries answer with among them."""
+    return node_column_ids(Values((values,), ()))
+
+
+def _refuse(root: Node, lost: set[ColumnId]) -> None:
+    """An error where digits are chosen by the zeros of a column that has lost them."""
+
+    def counted(name: str, arguments: tuple[Expression, ...], type_: SqlType) -> None:
+        if name in _COUNTING and unconstrained(type_) and lost & _mentioned(*arguments):
+            raise not_supported(
+                f"{name} over an unconstrained numeric of a recursive UNION",
+                hint="Use UNION ALL, or give the column a scale with a cast to numeric(38, 10) or the like.",
+            )
+
+    def on_node(node: Node) -> Node:
+        if isinstance(node, Aggregate):
+            for _, call in node.aggregates:
+                counted(call.function.name, call.arguments, call.type)
+        if isinstance(node, Window):
+            for _, window in node.calls:
+                counted(window.call.function.name, window.call.arguments, window.call.type)
+        return rebuild_node(node, on_node, on_expression)
+
+    def on_expression(value: Expression) -> Expression:
+        if isinstance(value, Call):
+            counted(value.function.name, value.arguments, value.type)
+        return rebuild_expression(value, on_expression, on_node)
+
+    on_node(root)
 
 
 class _Search:
-    """One plan, from its leaves upwards, so that what a column refers to is known before it."""
+    """One plan, from its leaves upwards, so that what a column refers to is known before it.
 
-    def __init__(self, excluded: frozenset[ColumnId]) -> None:
-        self.excluded = excluded
+    Columns that are compared as they are would be found and are not; `lost` are those of
+    recursions among them, and what is made of these.
+    """
+
+    def __init__(self, recursive: frozenset[ColumnId], quantified: frozenset[ColumnId]) -> None:
+        self.recursive = recursive
+        self.quantified = quantified
         self.found: set[ColumnId] = set()
+        self.lost: set[ColumnId] = set()
 
-    def run(self, root: Node) -> frozenset[ColumnId]:
+    def run(self, root: Node) -> None:
         self._node(root)
-        return frozenset(self.found)
 
     def _node(self, node: Node) -> Node:
-        if isinstance(node, Recursion):
-            # What the step finds is not known before the step is.
-            for column in node.columns:
-                self._note(column.id, unconstrained(column.type))
         rebuild_node(node, self._node, self._queries)
+        if isinstance(node, Recursion):
+            self._recursion(node)
         match node:
             case Project():
                 for column, value in node.columns:
-                    self._note(column.id, self._computed(value))
+                    self._make(column, self._computed(value), value)
             case Values():
                 for place, column in enumerate(node.columns):
-                    self._note(column.id, any(self._computed(row[place]) for row in node.rows))
+                    values = [row[place] for row in node.rows]
+                    self._make(column, any(map(self._computed, values)), *values)
             case Aggregate():
                 for column, value in node.groups:
-                    self._note(column.id, self._computed(value))
+                    self._make(column, self._computed(value), value)
                 for column, call in node.aggregates:
-                    self._note(column.id, self._aggregated(call))
+                    self._make(column, self._aggregated(call), *call.arguments)
             case Window():
                 for column, window in node.calls:
-                    self._note(column.id, self._aggregated(window.call))
+                    self._make(column, self._aggregated(window.call), *window.call.arguments)
             case SetOperation():
-                for sides in zip(node.columns, node.left_columns, node.right_columns, strict=True):
-                    self._note(sides[0].id, bool(self.found.intersection(sides[1:])))
+                for column, *sides in zip(node.columns, node.left_columns, node.right_columns, strict=True):
+                    self._hand_on(column.id, sides)
             case FoundRows():
                 for column, own in node.columns:
-                    self._note(column.id, own in self.found)
+                    self._hand_on(column.id, [own])
             case _:
                 pass
         return node
+
+    def _recursion(self, node: Recursion) -> None:
+        """What the step finds is not known before the step is, so it is gone through until nothing is new."""
+        known = -1
+        while known != (known := len(self.found) + len(self.lost)):
+            for column, *sides in zip(node.columns, node.base_columns, node.step_columns, strict=True):
+                self._hand_on(column.id, sides)
+            self._node(node.step)
 
     def _queries(self, value: Expression) -> Expression:
         """Looks into the queries inside an expression."""
         return rebuild_expression(value, self._queries, self._node)
 
-    def _note(self, column: ColumnId, computed: bool) -> None:
-        if computed and column not in self.excluded:
+    def _hand_on(self, column: ColumnId, sides: list[ColumnId]) -> None:
+        self._note(column, not self.found.isdisjoint(sides), not self.lost.isdisjoint(sides))
+
+    def _note(self, column: ColumnId, computed: bool, lost: bool) -> None:
+        if lost or (computed and column in self.recursive):
+            self.lost.add(column)
+        elif computed and column not in self.quantified:
             self.found.add(column)
+
+    def _make(self, column: OutputColumn, computed: bool, *values: Expression) -> None:
+        lost = unconstrained(column.type) and not self.lost.isdisjoint(_mentioned(*values))
+        self._note(column.id, computed, lost)
 
     def _computed(self, value: Expression) -> bool:
         if not unconstrained(value.type):

@@ -18,6 +18,7 @@ from headwater.core.errors import UserError
 from headwater.sql.select.kernels.intervals import divided
 from headwater.sql.select.kernels.kernel import Interval, Kernel, row_wise
 from headwater.sql.select.kernels.numerics import (
+    canonical,
     exact_product,
     exact_sum,
     quotient,
@@ -37,6 +38,17 @@ def _present(values: Iterable[Any]) -> list[Any]:
 def _numeric_sum(texts: list[str | None]) -> str | None:
     values = _present(texts)
     return shown(exact_sum(map(Decimal, values))) if values else None
+
+
+def _numeric_once(texts: list[str | None]) -> list[str]:
+    """Each number once; of equal ones, that with the most digits after the point."""
+    kept: dict[str, str] = {}
+    for text in _present(texts):
+        number = canonical(Decimal(text))
+        known = kept.get(number)
+        if known is None or len(text) > len(known):
+            kept[number] = text
+    return list(kept.values())
 
 
 def _numeric_variance(sample: bool, root: bool) -> Callable[[list[str | None]], str | None]:
@@ -251,6 +263,7 @@ _VARIANCES: Final = {
 }
 
 KERNELS: Final[tuple[Kernel, ...]] = (
+    row_wise("hw_numeric_once", ("text[]",), "text[]", _numeric_once, raises=False),
     row_wise("hw_numeric_sum", ("text[]",), "text", _numeric_sum),
     *(
         row_wise(f"hw_numeric_{name}", ("text[]",), "text", _numeric_variance(*how), raises=False)
