@@ -103,8 +103,9 @@ def _prefix(grammar: Grammar) -> Syntax:
         cursor.take()
         if token.value in ("+", "-"):
             operand = expression(grammar, MINUS)
-            if isinstance(operand, Number) and not operand.text.startswith("-"):
-                return Number(("-" if token.value == "-" else "") + operand.text, token.start)
+            if isinstance(operand, Number):
+                text = operand.text if token.value == "+" else f"-{operand.text}".removeprefix("--")
+                return Number(text, token.start)
         else:
             operand = expression(grammar, PLUS)
         return Operation(token.value, (operand,), token.start)

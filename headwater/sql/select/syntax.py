@@ -33,7 +33,7 @@ class Star:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number as written; a minus sign directly before it belongs to it."""
+    """A number as written; minus signs directly before it belong to it."""
 
     text: str
     at: int
