@@ -48,6 +48,8 @@ NAMESPACES = {"load-generator": "generator"}
 """What errors of a source type are named after, where that is not its own name."""
 RECREATE = "Drop the table and create it again, or create another one beside it."
 RECREATE_ALL = "Drop the source and create it again: what is upstream now does not continue what was read."
+LEAVE_TO_ONE = "Another process writes this source: see to it that one server alone uses the data directory."
+START_AGAIN = "A defect, but what is written is whole. Start the server again; the cluster's log says more."
 
 
 @dataclass(slots=True)
@@ -184,14 +186,14 @@ class Ingestion:
                 wait_s = RETRY_DELAY_S_MAX
             except LedgerConflict as error:
                 log.error("ingestion fenced", source=self.source_id, error=str(error))
-                self._world.set_status(self.source_id, "failed", f"internal: {error}")
+                self._world.set_status(self.source_id, "failed", f"internal: {error}", LEAVE_TO_ONE)
                 return
             except DriverLost as error:
                 self._lost(error)
                 return
             except InvariantViolation as error:
                 log.error("invariant violated", source=self.source_id, what=str(error))
-                self._world.set_status(self.source_id, "failed", f"internal: {error}")
+                self._world.set_status(self.source_id, "failed", f"internal: {error}", START_AGAIN)
                 return
             except Exception as error:
                 # Nobody foresaw it, and it may pass; the other sources go on.

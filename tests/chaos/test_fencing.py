@@ -110,6 +110,7 @@ def test_an_ingestion_with_an_old_epoch_stops_and_writes_nothing_more(tmp_path: 
         runs["new"].start()
         eventually(runs["old"].finished)
         assert status_of(heard["old"], "u1") == "failed"
+        assert "one server alone" in heard["old"][-1].hint
         reached = ts()
         eventually(lambda: ts() > reached)
         bindings = ledgers["new"].bindings("u1")
