@@ -27,8 +27,9 @@ from headwater.sql.select.duckdb_expressions import (
 )
 from headwater.sql.select.duckdb_values import identifier, is_unsigned, quoted, to_stored, to_working
 from headwater.sql.select.functions import equality_key
-from headwater.sql.select.functions.forms import DUCKDB, duckdb_type, within_range
+from headwater.sql.select.functions.forms import DUCKDB, duckdb_type, failure, within_range
 from headwater.sql.select.kernels.errors import user_error_of
+from headwater.sql.select.kernels.numerics import alike
 from headwater.sql.select.matching import matched
 from headwater.sql.select.plan import (
     Aggregate,
@@ -57,7 +58,7 @@ from headwater.sql.select.plan import (
 )
 from headwater.sql.select.recursion import deep
 from headwater.sql.select.walk import output_columns, read_columns
-from headwater.sql.select.zeros import columns_with_zeros
+from headwater.sql.select.zeros import columns_with_zeros, unconstrained
 
 
 @deep
@@ -335,16 +336,34 @@ class _Generator:
 
     def _recursion(self, node: Recursion) -> str:
         """DuckDB's own; it takes the types of the first side for those of both."""
+        names = [self._column(column.id) for column in node.columns]
+        keys = names if node.all else self._keys(node.columns)
+        same = {column.id: key == name for column, key, name in zip(node.columns, keys, names, strict=True)}
         sides = []
         for side, picked in ((node.base, node.base_columns), (node.step, node.step_columns)):
             items = ", ".join(
-                f"CAST({self._column(number)} AS {duckdb_type(output.type)}) AS {self._column(output.id)}"
+                f"{self._found(self._column(number), output, same[output.id])} AS {self._column(output.id)}"
                 for number, output in zip(picked, node.columns, strict=True)
             )
             sides.append(f"(SELECT {items or '1 AS n0'} FROM {self._from(side)})")
         name = _recursion_name(node.number)
         word = "UNION ALL" if node.all else "UNION"
-        return f"WITH RECURSIVE {name} AS ({sides[0]} {word} {sides[1]}) SELECT * FROM {name}"
+        text = f"WITH RECURSIVE {name} AS ({sides[0]} {word} {sides[1]}) SELECT * FROM "
+        return text + (name if keys == names else self._each_once(name, keys))
+
+    def _found(self, text: str, column: OutputColumn, same: bool) -> str:
+        """A column of a row that a recursion finds; of such that are compared, zeros must not pile up."""
+        value = text if same or not unconstrained(column.type) else f"hw_numeric_found({text})"
+        return f"CAST({value} AS {duckdb_type(column.type)})"
+
+    def _each_once(self, name: str, keys: list[str]) -> str:
+        """The rows of a recursion that DuckDB has compared as they are: an error if two are equal."""
+        count = self._fresh()
+        error = alike()
+        refused = failure(DUCKDB, error.message, error.sqlstate, error.hint)
+        counted = f"SELECT *, count(*) OVER (PARTITION BY {', '.join(keys)}) AS {count} FROM {name}"
+        once = f"CASE WHEN {count} > 1 THEN {refused} ELSE TRUE END"
+        return f"(SELECT * EXCLUDE ({count}) FROM ({counted}) WHERE {once})"
 
 
 def _on_stored(scan: Scan, predicate: Expression) -> Iterator[str]:

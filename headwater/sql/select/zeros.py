@@ -5,8 +5,9 @@ operands show after the point, needless zeros among them: `sqrt(avg(x))` has mor
 the root of the same number written shortly.  So a numeric that was computed keeps its zeros on
 its way through a query, and loses them (functions/forms.py) wherever anything but another
 computation sees it.  What is read from a table has none.  The columns of quantified subqueries,
-which are only compared, lose theirs; so do those of a recursive UNION, whose rows the engine
-compares as they are, and there a computation that would count them is refused.
+which are only compared, lose theirs.  So do those of a recursive UNION, whose rows the engine
+compares as they are, unless a computation would count them: then they are kept, and whoever
+writes the recursion has to see that no two rows differ in them alone.
 
 Naming a column here that has no such zeros would cost time, not truth.
 
@@ -17,7 +18,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from headwater.core.errors import not_supported
 from headwater.core.types import SqlType
 from headwater.sql.select.plan import (
     Aggregate,
@@ -46,11 +46,13 @@ _COUNTING: Final = frozenset(("/", "^", "power", "pow", "sqrt", "exp", "ln", "lo
 
 
 def columns_with_zeros(root: Node) -> frozenset[ColumnId]:
-    """The numbers of such columns; an error when the zeros that a recursion loses would be counted."""
-    search = _Search(*_compared(root))
+    """The numbers of such columns."""
+    recursive, quantified = _compared(root)
+    search = _Search(recursive, quantified)
     search.run(root)
-    if search.lost:
-        _refuse(root, search.lost)
+    if search.lost and _counted(root, search.lost):
+        search = _Search(frozenset(), quantified)
+        search.run(root)
     return frozenset(search.found)
 
 
@@ -84,31 +86,30 @@ def _mentioned(*values: Expression) -> frozenset[ColumnId]:
     return node_column_ids(Values((values,), ()))
 
 
-def _refuse(root: Node, lost: set[ColumnId]) -> None:
-    """An error where digits are chosen by the zeros of a column that has lost them."""
+def _counted(root: Node, lost: set[ColumnId]) -> bool:
+    """Whether digits are chosen anywhere by the zeros of a column that has lost them."""
+    found = False
 
-    def counted(name: str, arguments: tuple[Expression, ...], type_: SqlType) -> None:
-        if name in _COUNTING and unconstrained(type_) and lost & _mentioned(*arguments):
-            raise not_supported(
-                f"{name} over an unconstrained numeric of a recursive UNION",
-                hint="Use UNION ALL, or give the column a scale with a cast to numeric(38, 10) or the like.",
-            )
+    def look(name: str, arguments: tuple[Expression, ...], type_: SqlType) -> None:
+        nonlocal found
+        found |= name in _COUNTING and unconstrained(type_) and not lost.isdisjoint(_mentioned(*arguments))
 
     def on_node(node: Node) -> Node:
         if isinstance(node, Aggregate):
             for _, call in node.aggregates:
-                counted(call.function.name, call.arguments, call.type)
+                look(call.function.name, call.arguments, call.type)
         if isinstance(node, Window):
             for _, window in node.calls:
-                counted(window.call.function.name, window.call.arguments, window.call.type)
+                look(window.call.function.name, window.call.arguments, window.call.type)
         return rebuild_node(node, on_node, on_expression)
 
     def on_expression(value: Expression) -> Expression:
         if isinstance(value, Call):
-            counted(value.function.name, value.arguments, value.type)
+            look(value.function.name, value.arguments, value.type)
         return rebuild_expression(value, on_expression, on_node)
 
     on_node(root)
+    return found
 
 
 class _Search:

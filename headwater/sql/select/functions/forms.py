@@ -56,10 +56,10 @@ def bound(engine: str, value: str, body: str) -> str:
     return f"list_transform([{value}], lambda r: {body})[1]"
 
 
-def failure(engine: str, message: str, sqlstate: str) -> str:
+def failure(engine: str, message: str, sqlstate: str, hint: str | None = None) -> str:
     """An expression that raises."""
     name = "raise_error" if engine == SPARK else "error"
-    return f"{name}({quoted(marked_text(UserError(message, sqlstate)), engine)})"
+    return f"{name}({quoted(marked_text(UserError(message, sqlstate, hint=hint)), engine)})"
 
 
 _DAYS: Final = (-2_440_588, 2_145_042_905)  # 4714-11-24 BC and 5874897-12-31, from 1970

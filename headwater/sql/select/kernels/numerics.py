@@ -28,7 +28,7 @@ from decimal import (
 from functools import reduce
 from typing import Final
 
-from headwater.core.errors import UserError
+from headwater.core.errors import UserError, not_supported
 from headwater.sql.select.kernels.kernel import Kernel, row_wise
 
 _DIGITS_SIGNIFICANT_MIN: Final = 16
@@ -40,6 +40,7 @@ _POWER_EXPONENT_MAX: Final = 6020.0
 _INVERTED: Final = bytes(255 - byte for byte in range(256))
 _LOG10_E: Final = 0.434294481903252
 _LN_10: Final = 2.302585092994046
+_NEEDLESS_MAX: Final = 40
 
 
 def shown(value: Decimal) -> str:
@@ -75,6 +76,24 @@ def exact_sum(values: Iterable[Decimal]) -> Decimal:
 def exact_product(left: Decimal, right: Decimal) -> Decimal:
     """The product, without rounding."""
     return _EXACT.multiply(left, right)
+
+
+def alike() -> UserError:
+    """Of a recursion that finds values which are equal but not the same, such as 1.5 and 1.50."""
+    return not_supported(
+        "a recursive UNION that finds equal values in different spellings",
+        hint="Use UNION ALL, or cast the column to a type with one spelling, such as numeric(38, 10).",
+    )
+
+
+def _found(text: str) -> str:
+    """A numeric of a row that a recursion finds, whose rows are compared as texts.
+
+    Equal numbers with more and more zeros would be found for ever.
+    """
+    if "." in text and len(text) - len(text.rstrip("0")) > _NEEDLESS_MAX:
+        raise alike()
+    return text
 
 
 def _scale(value: Decimal) -> int:
@@ -463,6 +482,7 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     row_wise("hw_numeric_factorial", ("int8",), "text", _factorial),
     row_wise("hw_numeric_fit", ("text", "int4"), "text", fit),
     row_wise("hw_numeric_extreme", ("text[]", "text"), "text", _extreme, raises=False),
+    row_wise("hw_numeric_found", ("text",), "text", _found),
     row_wise("hw_numeric_key", ("text",), "bytea", sort_key, raises=False),
     row_wise("hw_numeric_to_float8", ("text",), "float8", _to_float),
     row_wise("hw_numeric_to_int2", ("text",), "int2", _to_integer(-(2**15), 2**15 - 1, "smallint")),
