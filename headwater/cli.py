@@ -18,6 +18,7 @@ from typing import Any, NoReturn, TextIO, TypeVar, get_args
 import click
 
 from headwater.core.errors import HeadwaterError, UserError
+from headwater.core.lasting import lasting
 from headwater.options import (
     CLUSTER_NAME,
     HTTP_ADDRESS,
@@ -145,7 +146,8 @@ def server(
     Prints a line that begins with "headwater ready" when statements can be run.
     Ctrl-C or SIGTERM stops it.
     """
-    from headwater.server import run_server
+    with lasting():
+        from headwater.server import run_server
 
     options = ServerOptions(
         data_dir=data_dir,
@@ -178,7 +180,8 @@ def cluster(
     The server starts one by itself and starts it again when it ends.  One that
     listens on unix:DATA-DIR/cluster-quickstart.sock already is used as it is.
     """
-    from headwater.cluster.server import run_cluster
+    with lasting():
+        from headwater.cluster.server import run_cluster
 
     options = ClusterOptions(
         data_dir=data_dir,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -41,3 +43,9 @@ def own_server(tmp_path: Path) -> Iterator[HeadwaterServer]:
     made = HeadwaterServer(tmp_path / "data", spark_conf=QUICK_SPARK)
     yield made
     made.stop()
+
+
+def pytest_collection_finish() -> None:
+    """What is there before the first test stays: the garbage collector need not look at it again."""
+    gc.freeze()
+    atexit.register(gc.unfreeze)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import logging
 import re
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import arrow_udf
 
-from headwater.sql.select.kernels import KERNELS, Kernel, spark_function
+from headwater.sql.select.kernels import KERNELS, KERNELS_BY_NAME, Kernel, spark_function
 from headwater.sql.select.spark import SESSION_SETTINGS
 
 
@@ -34,22 +35,27 @@ def prepare(spark: SparkSession) -> None:
 def register_used(spark: SparkSession, sql: str, registered: set[str]) -> None:
     """Register the kernels that a text names and that are not in `registered` yet; adds them there."""
     for name in sorted({match.group() for match in _NAME.finditer(sql)} - registered):
-        kernel = _BY_NAME.get(name)
+        kernel = KERNELS_BY_NAME.get(name)
         if kernel is not None:
-            spark.udf.register(name, _arrow_function(kernel))
+            _, returns = spark_function(kernel)
+            spark.udf.register(name, arrow_udf(globals()[name], returns))
             registered.add(name)
 
 
 _NAME: Final = re.compile(r"\bhw_[a-z0-9_]+")
-_BY_NAME: Final[dict[str, Kernel]] = {kernel.name: kernel for kernel in KERNELS}
 
 
-def _arrow_function(kernel: Kernel) -> Any:
-    function, returns = spark_function(kernel)
+def _function(kernel: Kernel) -> Callable[..., pa.Array]:
+    """What a worker runs; pickled by its name in this module, so that a task carries no code."""
+    function, _ = spark_function(kernel)
 
     def run(*arrays: pa.Array) -> pa.Array:
         return function(*arrays)
 
     # Spark tells the kinds of Arrow functions apart by their annotations, which must be types.
     run.__annotations__ = {"arrays": pa.Array, "return": pa.Array}
-    return arrow_udf(run, returns)
+    run.__name__ = run.__qualname__ = kernel.name
+    return run
+
+
+globals().update((kernel.name, _function(kernel)) for kernel in KERNELS)

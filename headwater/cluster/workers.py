@@ -2,14 +2,26 @@
 
 Started by Spark (`spark.python.daemon.module`), on every machine that runs tasks.  Without it each
 worker would import the same for itself, a second of processor time and 100 MiB that are not shared.
+
+Spark puts its own copy of PySpark, an archive without compiled modules, before the installed one, and every
+worker would read the archive's directory again; here the installed one is used.
 """
 
 from __future__ import annotations
 
-import pyspark.worker  # noqa: F401
-from pyspark.daemon import manager
+import sys
 
-from headwater.cluster import compare, tasks  # noqa: F401
+from headwater.core.lasting import lasting
+
+for archive in [place for place in sys.path if place.endswith(".zip")]:
+    sys.path.remove(archive)
+    sys.path_importer_cache.pop(archive, None)
+
+with lasting():
+    import pyspark.worker  # noqa: F401
+    from pyspark.daemon import manager
+
+    from headwater.cluster import compare, tasks  # noqa: F401
 
 if __name__ == "__main__":
     manager()

@@ -21,7 +21,9 @@ import psycopg
 T = TypeVar("T")
 
 START_S_MAX = 60.0
-QUICK_SPARK = ("spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",)
+QUICK_SPARK = (
+    "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC",
+)
 """For tests that start Spark again and again: half the processor time until it is there."""
 STOP_S_MAX = 20.0
 

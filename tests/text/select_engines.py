@@ -233,15 +233,12 @@ def duckdb_engine(relations: dict[str, Relation], directory: Path) -> Planned:
 
 
 def spark_engine(relations: dict[str, Relation], directory: Path, session: Any) -> Planned:
-    """Spark in the given session."""
-    from headwater.cluster.kernels_spark import register_used
-
+    """Spark in the given session, which knows all kernels."""
     for name in relations:
         session.read.parquet(str(directory / f"{name}.parquet")).createOrReplaceTempView(name)
-    registered: set[str] = set()
-
-    def execute(sql: str) -> pa.Table:
-        register_used(session, sql, registered)
-        return session.sql(sql).toArrow()
-
-    return Planned(relations, spark_generator.generate, execute, spark_generator.translate_error)
+    return Planned(
+        relations,
+        spark_generator.generate,
+        lambda sql: session.sql(sql).toArrow(),
+        spark_generator.translate_error,
+    )
