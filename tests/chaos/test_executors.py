@@ -16,15 +16,18 @@ import pytest
 
 from tests.support.expected import check_equals_upstream, fed
 from tests.support.files import check_files, states_of
-from tests.support.server import HeadwaterServer, descendants, eventually
+from tests.support.server import QUICK_SPARK, HeadwaterServer, descendants, eventually
 
 WAIT_S_MAX = 300.0
 
 
 @pytest.fixture
 def spread_server(tmp_path: Path) -> Iterator[HeadwaterServer]:
+    settings = [*QUICK_SPARK, *(setting.replace("driver", "executor") for setting in QUICK_SPARK)]
     server = HeadwaterServer(
-        tmp_path / "data", spark_master="local-cluster[2,1,1024]", spark_conf=["spark.executor.memory=768m"]
+        tmp_path / "data",
+        spark_master="local-cluster[2,1,1024]",
+        spark_conf=["spark.executor.memory=768m", *settings],
     )
     yield server
     server.stop()
