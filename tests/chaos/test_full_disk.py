@@ -18,7 +18,7 @@ import psycopg
 import pytest
 
 from tests.support.expected import check_equals_upstream, fed
-from tests.support.server import HeadwaterServer, eventually
+from tests.support.server import QUICK_SPARK, HeadwaterServer, eventually
 
 DISK_BYTES = 48 * 1024 * 1024
 NOTICE_S_MAX = 240.0
@@ -70,7 +70,7 @@ def status_of(server: HeadwaterServer) -> tuple[str, str, str]:
 
 @pytest.mark.timeout(900)
 def test_a_full_disk_stalls_what_needs_space_until_there_is_some(small_disk: Path) -> None:
-    server = HeadwaterServer(small_disk / "data")
+    server = HeadwaterServer(small_disk / "data", spark_conf=QUICK_SPARK)
     server.log_path = small_disk.parent / "server.log"
     try:
         server.start()
@@ -114,7 +114,7 @@ def test_a_full_disk_stalls_what_needs_space_until_there_is_some(small_disk: Pat
 
 def test_a_directory_that_cannot_be_written_is_refused_at_the_start(small_disk: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
-    server = HeadwaterServer(small_disk / "data")
+    server = HeadwaterServer(small_disk / "data", spark_conf=QUICK_SPARK)
     server.log_path = small_disk.parent / "server.log"
     server.data_dir = small_disk
     try:
