@@ -308,7 +308,7 @@ def test_every_statement_has_a_page_for_users() -> None:
 
 def test_every_test_is_reached_by_make() -> None:
     makefile = texts()["Makefile"]
-    assert re.search(r"^test:.*\n\t@scripts/test.sh$", makefile, re.MULTILINE)
+    assert re.search(r"^test:.*\n\t@\$\(MAKE\).* check .*\n\t@scripts/test.sh$", makefile, re.MULTILINE)
     script = texts()["scripts/test.sh"]
     # What the one leaves out the other runs, and `make check` the rest.
     lines = script.replace("\\\n", " ")
