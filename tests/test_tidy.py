@@ -229,6 +229,19 @@ def test_the_clock_is_read_and_the_terminal_written_only_by_their_owners() -> No
     expect_none(offending)
 
 
+def test_nobody_goes_on_in_python_after_a_fork() -> None:
+    """A lock that another thread held is held for ever there; subprocess without preexec_fn is safe."""
+    offending = []
+    for module in product():
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Call) and (
+                re.search(r"\b(create_subprocess_\w+|fork|Process)$", ast.unparse(node.func))
+                or any(keyword.arg == "preexec_fn" for keyword in node.keywords)
+            ):
+                offending.append(f"{module.at(node)} calls {ast.unparse(node.func)}")
+    expect_none(offending)
+
+
 def test_nothing_is_left_undone() -> None:
     offending = [
         f"{path}:{number}"

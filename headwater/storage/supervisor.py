@@ -4,6 +4,11 @@ A cluster that outlived the environment before us is found by its socket and use
 as it is.  Otherwise one is started, and started again whenever it ends, with a
 growing delay.  It runs in a session of its own, so a Ctrl-C meant for the server
 does not reach it: the server tells it to end.
+
+It is not asyncio that starts it.  That forks, and goes on in the child with the interpreter of a
+process whose other threads are gone: a lock that one of them held, as DuckDB's do when they call
+Python, is held for ever, and the event loop waits for the child.  `subprocess` runs nothing
+of Python between fork and exec.
 """
 
 from __future__ import annotations
@@ -12,6 +17,7 @@ import asyncio
 import fcntl
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -42,14 +48,14 @@ class Supervisor:
             *("--log-level", logging.level),
             *("--log-format", logging.format),
         ]
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._delay_s = RETRY_DELAY_S_MIN
         self._starts = 0
         self.adopted_pid: int | None = None  # a cluster that somebody else started
 
     @property
     def running(self) -> bool:
-        return self._process is not None and self._process.returncode is None
+        return self._process is not None and self._process.poll() is None
 
     async def ensure(self) -> None:
         """Start the process unless it runs; waits out the delay after a failure."""
@@ -60,15 +66,10 @@ class Supervisor:
             metrics.cluster_restarted(self._name)
             await asyncio.sleep(self._delay_s)
             self._delay_s = min(self._delay_s * 2, CLUSTER_RESTART_DELAY_S_MAX)
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "headwater",
-            "cluster",
-            *self._arguments,
-            stdin=asyncio.subprocess.DEVNULL,
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "headwater", "cluster", *self._arguments],
+            stdin=subprocess.DEVNULL,
             start_new_session=True,
-            env=os.environ.copy(),
         )
         self._starts += 1
         log.info("cluster started", pid=self._process.pid)
@@ -90,14 +91,14 @@ class Supervisor:
 
     async def stop(self, told: bool) -> None:
         """Wait for the process to end, having been `told` to; one that could not be told is sent a signal."""
-        if self._process is not None and self._process.returncode is None:
+        if self._process is not None and self._process.poll() is None:
             if not told:
                 self._process.terminate()
             try:
-                await asyncio.wait_for(self._process.wait(), SHUTDOWN_S_MAX)
-            except TimeoutError:
+                await asyncio.to_thread(self._process.wait, SHUTDOWN_S_MAX)
+            except subprocess.TimeoutExpired:
                 self._process.kill()
-                await self._process.wait()
+                await asyncio.to_thread(self._process.wait)
         elif self.adopted_pid is not None:
             await self._stop_adopted(self.adopted_pid)
         elif self._starting_elsewhere():
