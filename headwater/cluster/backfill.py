@@ -95,12 +95,12 @@ class Backfill:
     def take(self, ts: int, frontier: Frontier) -> dict[str, tuple[Export, Any]]:
         """Fix the point while the source stands at the binding (ts, frontier); who has joined, with it."""
         exports = dict(self._exports)
-        if self._prepared is None or not exports:
-            return {}
         ledger = self._world.ledger
         found = {id_: ledger.collection(id_) for id_ in exports}
         known = {id_: collection for id_, collection in found.items() if collection is not None}
         try:
+            if self._prepared is None or not exports:
+                return {}
             chunks = {id_: len(ledger.chunks(id_)) for id_, at in known.items() if not at.hydrated}
             begun = {id_: known[id_].point for id_, count in chunks.items() if count}
             taken = self._prepared.take(frontier, begun, SNAPSHOT_CHUNK_ROWS)
@@ -176,6 +176,8 @@ class Backfill:
         try:
             self._prepared, self._refusal = prepared, None
             self._taken.clear()
+            if self._stopping.is_set():  # who has stopped us has woken us before the line above
+                return False
             self._ingestion.offer(self)
             if not self._taken.wait(SNAPSHOT_OFFER_S_MAX) and self._ingestion.withdraw(self):
                 # What is held upstream for the snapshot must not be held for long.
