@@ -94,48 +94,56 @@ class Backfill:
 
     def take(self, ts: int, frontier: Frontier) -> dict[str, tuple[Export, Any]]:
         """Fix the point while the source stands at the binding (ts, frontier); who has joined, with it."""
-        exports = dict(self._exports)
-        ledger = self._world.ledger
-        found = {id_: ledger.collection(id_) for id_ in exports}
-        known = {id_: collection for id_, collection in found.items() if collection is not None}
         try:
+            exports = dict(self._exports)
             if self._prepared is None or not exports:
                 return {}
-            chunks = {id_: len(ledger.chunks(id_)) for id_, at in known.items() if not at.hydrated}
-            begun = {id_: known[id_].point for id_, count in chunks.items() if count}
-            taken = self._prepared.take(frontier, begun, SNAPSHOT_CHUNK_ROWS)
-            failpoint("ingestion.before_join")
-            ledger.join(
-                [
-                    (
-                        *(e.table_id, e.discipline, e.relation),
-                        *(str(dict(e.options).get("batch", e.table_id)), taken.points[e.table_id]),
-                    )
-                    for e in exports.values()
-                    if e.table_id not in known
-                ],
-                self._ingestion.source_id,
-                ts,
-                hydrated=False,
-            )
-            ledger.repoint({id_: taken.points[id_] for id_ in taken.kept})
-            anew = known.keys() & taken.points.keys() - taken.kept
-            ledger.rejoin({id_: taken.points[id_] for id_ in anew}, ts)
-            failpoint("ingestion.after_join")
-            sides = [Side.of(point) for point in taken.points.values()]
-            used = [point[DONOR] for point in taken.points.values() if is_own(point)]
-            used += [side.base_id for side in sides if side is not None]
-            self._world.pin(self, dict.fromkeys(used, ts))
+            return self._join(self._prepared, exports, ts, frontier)
         except (TransientError, DefiniteError) as error:
             self._refusal = error
             return {}
-        else:
-            self._points = taken.points
-            for id_ in taken.kept:
-                log.info("snapshot goes on", table=id_, chunks=chunks[id_])
-            return {id_: (export, taken.points[id_]) for id_, export in exports.items()}
+        except BaseException as error:
+            # The source has to do with it as well; whatever it was, nothing has been taken here.
+            self._refusal = TransientError(f"the source could not take tables in: {error}")
+            raise
         finally:
             self._taken.set()
+
+    def _join(
+        self, prepared: SnapshotPoint, exports: dict[str, Export], ts: int, frontier: Frontier
+    ) -> dict[str, tuple[Export, Any]]:
+        ledger = self._world.ledger
+        found = {id_: ledger.collection(id_) for id_ in exports}
+        known = {id_: collection for id_, collection in found.items() if collection is not None}
+        chunks = {id_: len(ledger.chunks(id_)) for id_, at in known.items() if not at.hydrated}
+        begun = {id_: known[id_].point for id_, count in chunks.items() if count}
+        taken = prepared.take(frontier, begun, SNAPSHOT_CHUNK_ROWS)
+        failpoint("ingestion.before_join")
+        ledger.join(
+            [
+                (
+                    *(e.table_id, e.discipline, e.relation),
+                    *(str(dict(e.options).get("batch", e.table_id)), taken.points[e.table_id]),
+                )
+                for e in exports.values()
+                if e.table_id not in known
+            ],
+            self._ingestion.source_id,
+            ts,
+            hydrated=False,
+        )
+        ledger.repoint({id_: taken.points[id_] for id_ in taken.kept})
+        anew = known.keys() & taken.points.keys() - taken.kept
+        ledger.rejoin({id_: taken.points[id_] for id_ in anew}, ts)
+        failpoint("ingestion.after_join")
+        sides = [Side.of(point) for point in taken.points.values()]
+        used = [point[DONOR] for point in taken.points.values() if is_own(point)]
+        used += [side.base_id for side in sides if side is not None]
+        self._world.pin(self, dict.fromkeys(used, ts))
+        self._points = taken.points
+        for id_ in taken.kept:
+            log.info("snapshot goes on", table=id_, chunks=chunks[id_])
+        return {id_: (export, taken.points[id_]) for id_, export in exports.items()}
 
     def refuse(self, error: HeadwaterError) -> None:
         """No point can be taken: the source has failed."""

@@ -1,4 +1,4 @@
-"""A backfill lets go of what it holds upstream, at whatever moment its tables are dropped.
+"""A backfill lets go of what it holds upstream, whatever happens before its point is taken.
 
 Method: a point that notes when it is closed, and an ingestion that takes up every offer at once.
 """
@@ -12,63 +12,96 @@ from typing import Any
 import pytest
 
 from headwater.cluster.backfill import Backfill
+from headwater.core.errors import InvariantViolation
 from headwater.core.frontier import OffsetFrontier
 from tests.support.server import eventually
 
 
-class Point:
-    """What is held upstream for a snapshot."""
+class Upstream:
+    """A source's type, its ingestion and its point in one; calls `happens` with the name of each step."""
 
-    def __init__(self, on_take: Callable[[], None]) -> None:
-        self.closed = False
-        self._on_take = on_take
+    def __init__(self, happens: Callable[[str], None]) -> None:
+        self.happens = happens
+        self.closed = 0
+        self.options: dict[str, object] = {}
+        self.source_id = "u1"
+
+    def prepare_snapshot(self, *_: object) -> Upstream:
+        self.happens("prepare")
+        return self
+
+    def base(self, _: object) -> None:
+        """No table to widen."""
+
+    def donors(self, _: object) -> None:
+        """No table to copy from."""
+
+    def offer(self, backfill: Backfill) -> None:
+        self.happens("offer")
+        backfill.take(1, OffsetFrontier(1))
+
+    def withdraw(self, _: object) -> bool:
+        return False
 
     def take(self, *_: object) -> Any:
-        self._on_take()
+        self.happens("take")
         return SimpleNamespace(points={"u2": {}}, kept=frozenset())
 
     def settle(self) -> None:
-        """Nothing to wait for."""
+        self.happens("settle")
 
     def close(self) -> None:
-        self.closed = True
+        self.closed += 1
 
 
-@pytest.mark.parametrize("moment", ["prepare", "offer", "take"])
-def test_a_table_that_is_dropped_on_its_way_in_holds_nothing_upstream(moment: str) -> None:
-    def drop(at: str) -> None:
-        if at == moment:
-            backfill.stop_table("u2")
-
-    point = Point(lambda: drop("take"))
-
-    def prepare(*_: object) -> Point:
-        drop("prepare")
-        return point
-
-    def offer(offered: Backfill) -> None:
-        drop("offer")
-        offered.take(1, OffsetFrontier(1))
-
-    nothing = SimpleNamespace(
-        collection=lambda _: None, chunks=lambda _: {}, errors=lambda _: [], join=lambda *_, **__: None,
-        repoint=lambda _: None, rejoin=lambda *_: None,
-    )  # fmt: skip
+def backfill_of(upstream: Any, statuses: list[Any]) -> Backfill:
+    """Of one table, over a ledger that is empty."""
+    ledger = SimpleNamespace(
+        collection=lambda _: None,
+        chunks=lambda _: {},
+        errors=lambda _: [],
+        join=lambda *_, **__: None,
+        repoint=lambda _: None,
+        rejoin=lambda *_: None,
+    )
     world: Any = SimpleNamespace(
-        ledger=nothing,
+        ledger=ledger,
         data_dir=None,
         secrets=None,
         pin=lambda *_: None,
         unpin=lambda _: None,
-        set_status=lambda *_: None,
+        set_status=lambda *status: statuses.append(status),
     )
-    ingestion: Any = SimpleNamespace(
-        options={}, source_id="u1", base=lambda _: None, donors=lambda _: None, offer=offer,
-        withdraw=lambda _: False,
-    )  # fmt: skip
     export: Any = SimpleNamespace(table_id="u2", discipline="keyed", relation=None, options=())
-    source_type: Any = SimpleNamespace(prepare_snapshot=prepare)
-    backfill = Backfill(world, source_type, [export], ingestion)
+    return Backfill(world, upstream, [export], upstream)
+
+
+@pytest.mark.parametrize("moment", ["prepare", "offer", "take", "settle"])
+def test_a_table_that_is_dropped_on_its_way_in_holds_nothing_upstream(moment: str) -> None:
+    upstream = Upstream(lambda step: backfill.stop_table("u2") if step == moment else None)
+    backfill = backfill_of(upstream, [])
     backfill.start()
     eventually(lambda: not backfill.alive(), within_s=10)
-    assert point.closed
+    assert upstream.closed
+
+
+def test_a_point_that_cannot_be_taken_for_any_reason_is_let_go_and_tried_again() -> None:
+    def happens(step: str) -> None:
+        if step == "take":
+            raise InvariantViolation("nobody foresaw it")
+
+    upstream = Upstream(happens)
+    offer = upstream.offer
+
+    def offer_of_a_source(backfill: Backfill) -> None:
+        with pytest.raises(InvariantViolation):
+            offer(backfill)  # and the source's own thread has to do with it
+
+    upstream.offer = offer_of_a_source  # type: ignore[method-assign]
+    statuses: list[Any] = []
+    backfill = backfill_of(upstream, statuses)
+    backfill.start()
+    eventually(lambda: upstream.closed > 1, within_s=10)
+    backfill.stop()
+    eventually(lambda: not backfill.alive(), within_s=10)
+    assert statuses[0][:3] == ("u2", "stalled", "the source could not take tables in: nobody foresaw it")
