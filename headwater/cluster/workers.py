@@ -9,11 +9,15 @@ worker would read the archive's directory again; here the installed one is used.
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 
 from headwater.core.lasting import lasting
 
-for archive in [place for place in sys.path if place.endswith(".zip")]:
+OWN_COPIES = re.compile(r"(pyspark|py4j\b.*)\.zip")
+
+for archive in [place for place in sys.path if OWN_COPIES.fullmatch(Path(place).name)]:
     sys.path.remove(archive)
     sys.path_importer_cache.pop(archive, None)
 
