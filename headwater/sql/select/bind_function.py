@@ -51,6 +51,8 @@ _DOCUMENTS: Final = {
     "to_json": "to_jsonb",
 }
 _IN_ORDER: Final = ("array_agg", "jsonb_agg", "list_agg", "string_agg")
+_OF_ONE: Final = ("min", "max")
+"""Aggregates whose answer is one of their values, so that DISTINCT says nothing."""
 """Aggregates whose result shows the order of their input."""
 _COMMON: Final = ("coalesce", "greatest", "least")
 
@@ -218,7 +220,8 @@ def aggregate_call(clause: Clause, call: FunctionCall, name: str, bind: Bind) ->
     elif call.distinct and name in _IN_ORDER:
         keys += _remaining(keys, given)
     type_ = chosen.function.return_type(tuple(a.type for a in given))
-    return AggregateCall(chosen.function, given, type_, call.distinct, keys, _filter(clause, call, bind))
+    distinct = call.distinct and name not in _OF_ONE
+    return AggregateCall(chosen.function, given, type_, distinct, keys, _filter(clause, call, bind))
 
 
 def _remaining(keys: tuple[SortKey, ...], given: tuple[Expression, ...]) -> tuple[SortKey, ...]:

@@ -257,7 +257,7 @@ def _engine_call(name: str, arguments: str, call: AggregateCall, ordered: bool, 
         return "count(*)\x03"
     if not arguments.strip():
         return f"{name}()\x03"
-    if not call.distinct or call.function.name in ("min", "max"):
+    if not call.distinct:
         return f"{name}({arguments} \x02)\x03" if ordered else f"{name}({arguments})\x03"
     if with_zeros and name == "list":
         return f"hw_numeric_once(list({arguments})\x03)"

@@ -93,7 +93,6 @@ class Prepared:
 def aggregate(call: AggregateCall, prepared: Prepared, over: str = "") -> str:
     """An aggregate; `over` is the OVER clause of a window."""
     numbers = unconstrained(call.type)
-    once = call.distinct and call.function.name not in ("min", "max")
     with_zeros = numbers and any(unconstrained(argument.type) for argument in call.arguments)
     texts = tuple(map(prepared.bare if numbers else prepared.name, call.arguments))
     types = tuple(argument.type for argument in call.arguments)
@@ -103,14 +102,14 @@ def aggregate(call: AggregateCall, prepared: Prepared, over: str = "") -> str:
 
     def expand(segment: re.Match[str]) -> str:
         name, arguments = segment.groups()
-        if name == "list" and once and with_zeros:
+        if name == "list" and call.distinct and with_zeros:
             return f"hw_numeric_once(collect_list({arguments}){where})"
         if name == "list":
             return _list(arguments, call, keys, where, over)
         inner = arguments or ("*" if name == "count" else "")
-        if once and with_zeros and arguments:
+        if call.distinct and with_zeros and arguments:
             inner = trimmed(SPARK, inner)
-        return f"{name}({'DISTINCT ' if once else ''}{inner}){where}{over}"
+        return f"{name}({'DISTINCT ' if call.distinct else ''}{inner}){where}{over}"
 
     text = fill(spark_form(call.function), texts, types)
     expanded, segments = _SEGMENT.subn(expand, text)

@@ -48,11 +48,9 @@ _COUNTING: Final = frozenset(("/", "^", "power", "pow", "sqrt", "exp", "ln", "lo
 def columns_with_zeros(root: Node) -> frozenset[ColumnId]:
     """The numbers of such columns."""
     recursive, quantified = _compared(root)
-    search = _Search(recursive, quantified)
-    search.run(root)
+    search = _Search(root, recursive, quantified)
     if search.lost and _counted(root, search.lost):
-        search = _Search(frozenset(), quantified)
-        search.run(root)
+        search = _Search(root, frozenset(), quantified)
     return frozenset(search.found)
 
 
@@ -119,13 +117,11 @@ class _Search:
     recursions among them, and what is made of these.
     """
 
-    def __init__(self, recursive: frozenset[ColumnId], quantified: frozenset[ColumnId]) -> None:
+    def __init__(self, root: Node, recursive: frozenset[ColumnId], quantified: frozenset[ColumnId]) -> None:
         self.recursive = recursive
         self.quantified = quantified
         self.found: set[ColumnId] = set()
         self.lost: set[ColumnId] = set()
-
-    def run(self, root: Node) -> None:
         self._node(root)
 
     def _node(self, node: Node) -> Node:
@@ -180,7 +176,8 @@ class _Search:
             self.found.add(column)
 
     def _make(self, column: OutputColumn, computed: bool, *values: Expression) -> None:
-        lost = unconstrained(column.type) and not self.lost.isdisjoint(_mentioned(*values))
+        lost = bool(self.lost) and unconstrained(column.type)
+        lost = lost and not self.lost.isdisjoint(_mentioned(*values))
         self._note(column.id, computed, lost)
 
     def _computed(self, value: Expression) -> bool:
