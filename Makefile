@@ -50,7 +50,7 @@ unit: setup ## tests of pure functions and small machines: seconds
 	$(BIN)/pytest tests/unit
 
 test: $(INSTALLED) ## everything: check, then unit, text, wire and chaos tests
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync check setup postgresql
+	@$(MAKE) --no-print-directory --jobs 2 check setup postgresql
 	@scripts/test.sh
 
 bench: setup postgresql ## what load generators reach; numbers on the terminal and in docs/benchmarks.md
