@@ -44,7 +44,12 @@ EXIT_DRIVER_LOST = 70
 
 
 class Connection:
-    """A connected environment; sending is safe from any thread."""
+    """A connected environment.
+
+    Sending and ending are safe from any thread; only the thread that receives may close it.  A number
+    of a file that is closed goes to whatever is opened next, and a thread that was about to use it would
+    write or read there.
+    """
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
@@ -82,11 +87,16 @@ class Connection:
             data += piece
         return bytes(data)
 
-    def close(self) -> None:
+    def end(self) -> None:
+        """Nothing comes or goes any more; whoever waits for it is woken."""
         self.open = False
         with suppress(OSError):  # gone already
-            self._sock.shutdown(socket.SHUT_RDWR)  # or a thread that waits for it would keep it open
-        self._sock.close()
+            self._sock.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self.end()
+        with self._lock:  # nobody is sending
+            self._sock.close()
 
 
 class Cluster:
@@ -143,7 +153,7 @@ class Cluster:
         connection.send(protocol.Welcome(protocol.PROTOCOL_VERSION, os.getpid()))
         previous, self._connection = self._connection, connection
         if previous is not None:
-            previous.close()
+            previous.end()
         self._stated = set()
         return True
 

@@ -22,6 +22,7 @@ from headwater.persist.ledger import Ledger
 
 GREETINGS = 200
 WAIT_S_MAX = 10.0
+UNTOUCHED_S = 0.2  # long enough for somebody who does not wait
 
 
 @pytest.fixture
@@ -34,10 +35,46 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     ledger.close()
 
 
-def greet(cluster: Cluster, epoch: int) -> Connection:
+class Watched(socket.socket):
+    """A socket that is used for a moment longer than it has to, and notes if it is closed meanwhile."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        super().__init__(fileno=sock.detach())
+        self.users: list[str] = []
+        self.closed = threading.Event()
+        self.closed_under: list[str] = []
+
+    def recv(self, size: int, flags: int = 0, /) -> bytes:
+        self.users.append("recv")
+        data = super().recv(size, flags)
+        if not data:
+            self.closed.wait(UNTOUCHED_S)
+        self.users.remove("recv")
+        return data
+
+    def sendall(self, data: Any, flags: int = 0, /) -> None:
+        self.users.append("sendall")
+        try:
+            super().sendall(data, flags)
+        except OSError:
+            self.closed.wait(UNTOUCHED_S)
+            raise
+        finally:
+            self.users.remove("sendall")
+
+    def close(self) -> None:
+        self.closed_under += self.users
+        super().close()
+        self.closed.set()
+
+
+def greet(cluster: Cluster, epoch: int, watched: list[Watched] | None = None) -> Connection:
     """An environment that comes."""
     ours, theirs = socket.socketpair()
     ours.settimeout(WAIT_S_MAX)
+    if watched is not None:
+        theirs = Watched(theirs)
+        watched.append(theirs)
     threading.Thread(target=cluster.serve, args=(Connection(theirs),), daemon=True).start()
     environment = Connection(ours)
     environment.send(protocol.Hello(epoch, protocol.PROTOCOL_VERSION, 0))
@@ -72,3 +109,24 @@ def test_the_newest_environment_is_listened_to(cluster: Cluster) -> None:
     assert isinstance(newer.receive(), protocol.Welcome)
     assert first.receive() is None
     newer.close()
+
+
+def test_nobody_closes_what_another_still_uses(cluster: Cluster) -> None:
+    # Its number would be the next file's, and what is under way would go there.
+    watched: list[Watched] = []
+    first = greet(cluster, 1, watched)
+    assert isinstance(first.receive(), protocol.Welcome)
+
+    def send_until_it_ends() -> None:  # nobody reads it: the line is full, and the sender waits
+        while watched[0].fileno() >= 0:
+            cluster.report(protocol.PeekRows("p1"), bytes(1 << 20))
+
+    sending = threading.Thread(target=send_until_it_ends, daemon=True)
+    sending.start()
+    newer = greet(cluster, 2)
+    assert isinstance(newer.receive(), protocol.Welcome)
+    assert watched[0].closed.wait(WAIT_S_MAX)
+    assert watched[0].closed_under == []
+    newer.close()
+    sending.join(WAIT_S_MAX)
+    assert not sending.is_alive()
