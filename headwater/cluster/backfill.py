@@ -235,8 +235,7 @@ class Backfill:
         self._world.ledger.hydrate(states, since)
         failpoint("backfill.after_hydrate")
         for table_id, (_, files) in states.items():
-            total = sum(file.rows for file in files)
-            self._ingestion.backfill_progress(table_id, total, total, committed=True)
+            self._ingestion.backfilled(table_id, files)
         return True
 
     def _settle_failed(self) -> None:
@@ -251,7 +250,7 @@ class Backfill:
             now_ms = self._world.clock.now_ms()
             version = commit_state(data_dir, table_id, export.relation, kept, collection.joined_ts, now_ms)
             ledger.hydrate({table_id: (version, kept)}, errors[0][0])
-            self._ingestion.backfill_progress(table_id, 0, 0, committed=True)
+            self._ingestion.backfilled(table_id, [])
             self._exports.pop(table_id, None)
             self._working = set()
 

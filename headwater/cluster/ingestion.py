@@ -531,20 +531,22 @@ class Ingestion:
         side = Side.of(point)
         return self.source_type.covers(frontier, point if side is None else side.point)
 
-    def backfill_progress(self, table_id: str, known: int, staged: int, committed: bool) -> None:
-        """Rows known and staged so far; `committed` once the table may be read."""
+    def backfill_progress(self, table_id: str, known: int, staged: int, committed: bool = False) -> None:
+        """Rows known and staged so far."""
         counters = self._counters.setdefault(table_id, Counters())
-        if committed:
-            counters.updates_committed += staged
-            counters.updates_staged += staged
         counters.gauges |= {
             "snapshot_records_known": known,
             "snapshot_records_staged": staged,
             "snapshot_committed": committed,
         }
         self._world.report(Statistics(table_id, counters.values()))
-        if committed:
-            self._backfills.pop(table_id, None)
-            if table_id not in self._poisoned:
-                self._world.set_status(table_id, "running")
-            self._world.report(Frontiers({self.source_id: self.upper}, [table_id]))
+
+    def backfilled(self, table_id: str, snapshot: list[FileEntry]) -> None:
+        """The table may be read."""
+        self._counters.setdefault(table_id, Counters()).add(snapshot)
+        rows = sum(file.rows for file in snapshot)
+        self.backfill_progress(table_id, rows, rows, committed=True)
+        self._backfills.pop(table_id, None)
+        if table_id not in self._poisoned:
+            self._world.set_status(table_id, "running")
+        self._world.report(Frontiers({self.source_id: self.upper}, [table_id]))

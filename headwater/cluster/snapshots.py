@@ -116,14 +116,14 @@ class Snapshots:
         if collection is None:
             return None
         if collection.hydrated:
-            self._ingestion.backfill_progress(id_, 0, 0, committed=True)
+            self._ingestion.backfilled(id_, [])
             return None
         table = Table(export, collection.joined_ts, collection.point, ledger.chunks(id_))
         try:
             table.missing = prepared.chunks(export, points[id_], table.before.keys())
         except DefiniteError as error:
             self._poison(table, error)
-        self._ingestion.backfill_progress(id_, table.known, table.staged, committed=False)
+        self._ingestion.backfill_progress(id_, table.known, table.staged)
         return table
 
     def _poison(self, table: Table, error: DefiniteError) -> None:
@@ -169,9 +169,7 @@ class Snapshots:
         self._world.ledger.add_chunks(written)
         for table in {id(table): table for table, _ in group}.values():
             staged = table.staged
-            self._ingestion.backfill_progress(
-                table.export.table_id, max(table.known, staged), staged, committed=False
-            )
+            self._ingestion.backfill_progress(table.export.table_id, max(table.known, staged), staged)
 
     def _task(self, chunk: SnapshotChunk, as_of: int) -> SnapshotTask | CopyTask:
         data_dir = str(self._world.data_dir)
