@@ -121,7 +121,7 @@ class Reads:
             await controller.wait_for(ready)
         for item in self._moving(inputs):
             self._check_exists(item, pinned)
-            self._start_since(item)
+            self.start_since(item)
 
     def _moving(self, inputs: Inputs) -> tuple[Item, ...]:
         return (*(table for table in inputs.tables if table.source_id is not None), *inputs.sources)
@@ -137,8 +137,8 @@ class Reads:
             name = self._world.full_name(item)
             raise RelationDropped(f'query could not complete because relation "{name}" was dropped', "42704")
 
-    def _start_since(self, item: Item) -> None:
-        """The first time a collection is read, its since comes from the ledger."""
+    def start_since(self, item: Item) -> None:
+        """The first time somebody asks for it, a collection's since comes from the ledger."""
         holds, ledger, id_ = self._world.holds, self._world.ledger, item.collection_id
         if holds.since(id_):
             return

@@ -139,12 +139,14 @@ def _replica(world: Coordinator) -> str | None:
 
 def _readable(world: Coordinator) -> Sequence[tuple[str, int, int]]:
     """(id, since, upper) of every table and source."""
-    items = world.catalog.state.items.values()
-    return [
-        (item.id, world.holds.since(item.collection_id), world.reads.upper(item))
-        for item in items
-        if item.stores or item.ingests
-    ]
+    rows = []
+    for item in world.catalog.state.items.values():
+        if item.stores or item.ingests:
+            upper = world.reads.upper(item)
+            if upper:
+                world.reads.start_since(item)
+            rows.append((item.id, world.holds.since(item.collection_id), upper))
+    return rows
 
 
 def _frontiers(world: Coordinator) -> Sequence[f.Frontiers]:

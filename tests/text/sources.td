@@ -188,18 +188,18 @@ running | load-generator | running | <null>
 bids | table | running | <null>
 auction | load-generator | running | <null>
 
-? SELECT n.name, t.updates_committed, t.snapshot_committed FROM mz_internal.mz_source_statistics t JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = t.id WHERE n.schema_name = '$schema' AND n.name IN ('bids', 'counter_table', 'counter');
-bids | 255 | t
-counter_table | 5 | t
-counter | 10 | t
+? SELECT n.name, t.messages_received, t.bytes_received > 0, t.updates_committed, t.snapshot_committed FROM mz_internal.mz_source_statistics t JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = t.id WHERE n.schema_name = '$schema' AND n.name IN ('bids', 'counter_table', 'counter');
+bids | 255 | t | 255 | t
+counter_table | 5 | t | 5 | t
+counter | 10 | t | 10 | t
 
 ? SELECT t.offset_known > 3, t.offset_known >= t.offset_committed FROM mz_internal.mz_source_statistics t JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = t.id WHERE n.schema_name = '$schema' AND n.name = 'running';
 t | t
 
-> SELECT n.name, f.write_frontier IS NULL FROM mz_internal.mz_frontiers f JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = f.object_id WHERE n.schema_name = '$schema' AND n.name IN ('counter', 'counter_table', 'running');
-counter | t
-counter_table | t
-running | f
+> SELECT n.name, f.read_frontier > 0, f.write_frontier IS NULL FROM mz_internal.mz_frontiers f JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = f.object_id WHERE n.schema_name = '$schema' AND n.name IN ('counter', 'counter_table', 'running');
+counter | t | t
+counter_table | t | t
+running | t | f
 
 > SELECT n.name, h.hydrated FROM mz_internal.mz_hydration_statuses h JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = h.object_id WHERE n.schema_name = '$schema' AND n.name IN ('bids', 'region');
 bids | t
