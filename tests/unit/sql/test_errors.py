@@ -25,6 +25,7 @@ SYNTAX = [
     ("CREATE SCHEMA a.b^.c", "Expected end of name, found dot"),
     ("CREATE DATABASE a^.b", "Expected an unqualified name, found dot"),
     ("CREATE SCHEMA a ^b", 'Expected end of statement, found identifier "b"'),
+    ("SELECT a FROM t AS OF 5 ^GROUP BY a", "Expected end of statement, found GROUP"),
     ("BEGIN; COMMIT ^frob", 'Expected end of statement, found identifier "frob"'),
     (
         "CREATE ^frob",
