@@ -144,8 +144,10 @@ def test_a_column_is_filled_for_all_rows_while_everything_goes_on(
 
 
 def test_rows_without_a_key_are_read_anew(client: Client, upstream: Database) -> None:
-    upstream.run("ALTER TABLE k ADD COLUMN c int DEFAULT 3", "INSERT INTO k VALUES (1, 'y', 4)")
     ((before,),) = client.rows("SELECT mz_now() FROM k LIMIT 1")
+    upstream.run("ALTER TABLE k ADD COLUMN c int DEFAULT 3", "INSERT INTO k VALUES (1, 'y', 4)")
+    # That has a later timestamp, and the table is read anew at that or at one still later.
+    eventually(lambda: client.rows("SELECT count(*) FROM k") == [(101,)])
     client.run("ALTER TABLE k ADD COLUMN IF NOT EXISTS a, ADD COLUMN c")
     assert client.rows("SELECT c, count(*) FROM k GROUP BY c ORDER BY c") == [(3, 100), (4, 1)]
     client.equal("k")
