@@ -6,7 +6,7 @@ functions below and never a metric itself, so that names and labels cannot drift
 
     who calls                        function
     storage, on statistics           ticked, folded, lag_changed, source_dropped
-    storage, on a cluster's exit     cluster_restarted
+    storage, on a cluster's start    cluster_started
     coordinator                      queried, subscription_opened, subscription_closed
     pgwire                           connection_opened, connection_closed
     http                             exposition
@@ -114,9 +114,9 @@ def queried(engine: Engine, outcome: Outcome, seconds: float) -> None:
     _QUERY_SECONDS.labels(engine).observe(seconds)
 
 
-def cluster_restarted(cluster: str) -> None:
-    """A cluster's process had ended and was started again."""
-    _CLUSTER_RESTARTS.labels(cluster).inc()
+def cluster_started(cluster: str, again: bool) -> None:
+    """A cluster's process was started; from 0 on, because a rise from nothing is not seen as one."""
+    _CLUSTER_RESTARTS.labels(cluster).inc(int(again))
 
 
 def connection_opened() -> None:

@@ -50,7 +50,6 @@ class Supervisor:
         ]
         self._process: subprocess.Popen[bytes] | None = None
         self._delay_s = RETRY_DELAY_S_MIN
-        self._starts = 0
         self.adopted_pid: int | None = None  # a cluster that somebody else started
 
     @property
@@ -61,9 +60,9 @@ class Supervisor:
         """Start the process unless it runs; waits out the delay after a failure."""
         if self.running or self._starting_elsewhere():
             return
-        if self._process is not None:
-            log.warning("cluster ended", status=self._process.returncode, restart_in_s=self._delay_s)
-            metrics.cluster_restarted(self._name)
+        ended = self._process
+        if ended is not None:
+            log.warning("cluster ended", status=ended.returncode, restart_in_s=self._delay_s)
             await asyncio.sleep(self._delay_s)
             self._delay_s = min(self._delay_s * 2, CLUSTER_RESTART_DELAY_S_MAX)
         self._process = subprocess.Popen(
@@ -71,7 +70,7 @@ class Supervisor:
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )
-        self._starts += 1
+        metrics.cluster_started(self._name, again=ended is not None)
         log.info("cluster started", pid=self._process.pid)
 
     def _starting_elsewhere(self) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import uvloop
 
+from headwater.observe import metrics
 from headwater.options import LogOptions, SparkOptions, UnixAddress
 from headwater.storage import supervisor as module
 from headwater.storage.supervisor import Supervisor
@@ -48,6 +49,10 @@ def pids(started: Path) -> list[int]:
     return [int(line.split()[0]) for line in started.read_text().splitlines()] if started.exists() else []
 
 
+def restarts() -> float | None:
+    return metrics.REGISTRY.get_sample_value("headwater_cluster_restarts_total", {"cluster": "quickstart"})
+
+
 def run(work: Coroutine[Any, Any, None]) -> None:
     """As the environment does."""
     uvloop.run(asyncio.wait_for(work, 30))
@@ -56,9 +61,11 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 def test_a_process_that_ends_is_started_again_in_a_session_of_its_own(tmp_path: Path, started: Path) -> None:
     async def work() -> None:
         watched = supervisor(tmp_path)
+        counted = restarts() or 0
         for number in range(1, 4):
             await watched.ensure()
             await watched.ensure()
+            assert restarts() == counted + number - 1
             assert len(eventually(lambda n=number: len(pids(started)) == n and pids(started))) == number  # type: ignore[misc]
             assert watched.running
             pid = pids(started)[-1]
