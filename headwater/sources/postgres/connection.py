@@ -180,6 +180,7 @@ def bounded(upstream: psycopg.Connection[Any]) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+        timer.join()  # or it might hang up on whatever gets the line's number once that is closed
 
 
 # What went wrong
