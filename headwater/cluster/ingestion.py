@@ -34,7 +34,7 @@ from headwater.core.errors import DefiniteError, InvariantViolation, TransientEr
 from headwater.core.frontier import Frontier
 from headwater.core.limits import REFERENCE_CHECK_S, RETRY_DELAY_S_MAX, RETRY_DELAY_S_MIN, TICK_ROWS_MAX
 from headwater.core.protocol import Frontiers, RunIngestion, Statistics
-from headwater.core.time import TIMESTAMP_END
+from headwater.core.time import TIMESTAMP_END, interval_start
 from headwater.observe.failpoints import failpoint
 from headwater.persist.ledger import LedgerConflict
 from headwater.persist.ledger_tables import WriterState
@@ -105,6 +105,7 @@ class Ingestion:
         self._wake = threading.Condition()
         self._stopping = False
         self._dirty = True
+        self._moment_ms = 0  # of the turn under way
         self._thread = threading.Thread(target=self._run, name=f"ingestion-{self.source_id}", daemon=True)
 
     def start(self) -> None:
@@ -160,15 +161,20 @@ class Ingestion:
             self._close_reader()
 
     def _loop(self) -> None:
+        clock = self._world.clock
         delay_s = RETRY_DELAY_S_MIN
         attempt = 0
+        self._moment_ms = clock.now_ms()
         self._world.set_status(self.source_id, "starting")
         while not self._stopping:
-            started_s = self._world.clock.monotonic_s()
+            interval_ms, now_ms = self._wanted.interval_ms, clock.now_ms()
+            began_ms = interval_start(now_ms, interval_ms)
+            # The first turn of an interval is as of its beginning, as other sources' are.
+            self._moment_ms = began_ms if began_ms > self._moment_ms else now_ms
             try:
                 self._turn()
                 delay_s, attempt = RETRY_DELAY_S_MIN, 0
-                wait_s = self._wanted.interval_ms / 1000 - (self._world.clock.monotonic_s() - started_s)
+                wait_s = (began_ms + interval_ms - clock.now_ms()) / 1000
             except TransientError as error:
                 attempt += 1
                 log.warning(
@@ -358,7 +364,7 @@ class Ingestion:
                 backfill.stop()
 
     def _mint(self) -> int:
-        return max(self._world.clock.now_ms(), self.upper, self._writer.ts + 1, self._world.ts_floor + 1)
+        return max(self._moment_ms, self.upper, self._writer.ts + 1, self._world.ts_floor + 1)
 
     def _tick(self, reader: Reader) -> None:
         if self.upper == TIMESTAMP_END:
@@ -366,12 +372,11 @@ class Ingestion:
         world = self._world
         started_s = world.clock.monotonic_s()
         frontier = self._frontier()
-        now_ms = world.clock.now_ms()
         # First: where references are gone the upstream may refuse to go on at all.
         errors = self._check_references(reader)
-        end = frontier if errors else reader.probe(now_ms)
+        end = frontier if errors else reader.probe(world.clock.now_ms())
         if self._writer.ts and end <= frontier and not errors:
-            self.upper = max(self.upper, now_ms + 1)
+            self.upper = max(self.upper, self._moment_ms + 1)
             self._report([])
             return
         exports = tuple(e for id_, e in self._members.items() if id_ not in {*self._poisoned, *errors})

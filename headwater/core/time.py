@@ -19,6 +19,11 @@ TIMESTAMP_MIN = Timestamp(0)
 TIMESTAMP_END = Timestamp(2**63 - 1)
 
 
+def interval_start(now_ms: int, interval_ms: int) -> int:
+    """When the interval began that is under way; the same for everybody with the same clock."""
+    return now_ms - now_ms % interval_ms
+
+
 def to_text(ts: int) -> str:
     """`2026-11-15 08:00:12.345 UTC`, for messages and EXPLAIN TIMESTAMP."""
     moment = datetime.fromtimestamp(ts / 1000, tz=UTC)

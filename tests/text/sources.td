@@ -201,6 +201,10 @@ counter | t | t
 counter_table | t | t
 running | t | f
 
+# Sources tick at the beginning of an interval, all at the same timestamps.
+? SELECT f.write_frontier::text::bigint % 1000 FROM mz_internal.mz_frontiers f JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = f.object_id WHERE n.schema_name = '$schema' AND n.name = 'running';
+1
+
 > SELECT n.name, h.hydrated FROM mz_internal.mz_hydration_statuses h JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = h.object_id WHERE n.schema_name = '$schema' AND n.name IN ('bids', 'region');
 bids | t
 region | t
