@@ -34,7 +34,7 @@ from headwater.core.errors import DefiniteError, InvariantViolation, TransientEr
 from headwater.core.frontier import Frontier
 from headwater.core.limits import REFERENCE_CHECK_S, RETRY_DELAY_S_MAX, RETRY_DELAY_S_MIN, TICK_ROWS_MAX
 from headwater.core.protocol import Frontiers, RunIngestion, Statistics
-from headwater.core.time import TIMESTAMP_END, interval_start
+from headwater.core.time import TIMESTAMP_END, interval_left, interval_start
 from headwater.observe.failpoints import failpoint
 from headwater.persist.ledger import LedgerConflict
 from headwater.persist.ledger_tables import WriterState
@@ -174,7 +174,7 @@ class Ingestion:
             try:
                 self._turn()
                 delay_s, attempt = RETRY_DELAY_S_MIN, 0
-                wait_s = (began_ms + interval_ms - clock.now_ms()) / 1000
+                wait_s = interval_left(began_ms, interval_ms, clock.now_ms()) / 1000
             except TransientError as error:
                 attempt += 1
                 log.warning(

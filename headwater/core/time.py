@@ -24,6 +24,11 @@ def interval_start(now_ms: int, interval_ms: int) -> int:
     return now_ms - now_ms % interval_ms
 
 
+def interval_left(began_ms: int, interval_ms: int, now_ms: int) -> int:
+    """How long until the interval that began then is over; at most its length, whatever the clock did."""
+    return min(began_ms + interval_ms - now_ms, interval_ms)
+
+
 def to_text(ts: int) -> str:
     """`2026-11-15 08:00:12.345 UTC`, for messages and EXPLAIN TIMESTAMP."""
     moment = datetime.fromtimestamp(ts / 1000, tz=UTC)
