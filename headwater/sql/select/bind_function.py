@@ -51,9 +51,9 @@ _DOCUMENTS: Final = {
     "to_json": "to_jsonb",
 }
 _IN_ORDER: Final = ("array_agg", "jsonb_agg", "list_agg", "string_agg")
+"""Aggregates whose result shows the order of their input."""
 _OF_ONE: Final = ("min", "max")
 """Aggregates whose answer is one of their values, so that DISTINCT says nothing."""
-"""Aggregates whose result shows the order of their input."""
 _COMMON: Final = ("coalesce", "greatest", "least")
 
 

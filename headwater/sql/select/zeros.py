@@ -176,9 +176,8 @@ class _Search:
             self.found.add(column)
 
     def _make(self, column: OutputColumn, computed: bool, *values: Expression) -> None:
-        lost = bool(self.lost) and unconstrained(column.type)
-        lost = lost and not self.lost.isdisjoint(_mentioned(*values))
-        self._note(column.id, computed, lost)
+        may_lose = bool(self.lost) and unconstrained(column.type)  # first, because the rest walks the values
+        self._note(column.id, computed, may_lose and not self.lost.isdisjoint(_mentioned(*values)))
 
     def _computed(self, value: Expression) -> bool:
         if not unconstrained(value.type):
