@@ -28,7 +28,8 @@ from headwater.persist.layout import cluster_socket, metadata_path
 from headwater.persist.ledger import Ledger
 from headwater.persist.secrets import SecretStore
 from headwater.sources.load_generator import resolve_options
-from tests.support.server import HeadwaterServer, eventually, free_port
+from tests.support.ports import free_port
+from tests.support.server import HeadwaterServer, eventually
 
 REFUSED_S_MAX = 120.0
 TOLD_S_MAX = 10.0

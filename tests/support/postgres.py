@@ -20,7 +20,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -30,6 +29,7 @@ from types import TracebackType
 
 import pytest
 
+from tests.support.ports import free_port
 from tests.support.server import alive, descendants, eventually
 
 BINARIES = Path("/usr/lib/postgresql/15/bin")
@@ -70,13 +70,6 @@ def running(access: str | None = None) -> Iterator[PostgresServer]:
         PostgresServer(Path(directory), access=access) as server,
     ):
         yield server
-
-
-def free_port() -> int:
-    """A port nobody listens on now."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 class PostgresServer:

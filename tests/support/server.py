@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,8 @@ from typing import Any, TypeVar
 
 import psycopg
 
+from tests.support.ports import free_port
+
 T = TypeVar("T")
 
 START_S_MAX = 60.0
@@ -26,13 +27,6 @@ QUICK_SPARK = (
 )
 """For tests that start Spark again and again: half the processor time until it is there."""
 STOP_S_MAX = 20.0
-
-
-def free_port() -> int:
-    """A port nobody listens on right now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def eventually(check: Callable[[], T], within_s: float = 30.0, every_s: float = 0.05) -> T:
