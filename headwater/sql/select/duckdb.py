@@ -325,12 +325,9 @@ class _Generator:
                 for number, output in zip(picked, node.columns, strict=True)
             )
             sides.append(f"SELECT {items or self._filler()} FROM {self._from(side)}")
-        once = self._once(node.columns)
-        if node.kind == "union" and not node.all and once != "DISTINCT *":
-            return f"SELECT {once} FROM (({sides[0]}) UNION ALL ({sides[1]}))"
-        if node.kind != "union" and once != "DISTINCT *":
-            names = [self._column(column.id) for column in node.columns]
-            return matched(node, (sides[0], sides[1]), names, self._keys(node.columns), self._fresh)
+        names, keys = [self._column(column.id) for column in node.columns], self._keys(node.columns)
+        if keys != names and not (node.kind == "union" and node.all):
+            return matched(node, (sides[0], sides[1]), names, keys, self._fresh)
         word = node.kind.upper() + (" ALL" if node.all else "")
         return f"({sides[0]}) {word} ({sides[1]})"
 

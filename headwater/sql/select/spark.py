@@ -344,9 +344,7 @@ class _Nodes:
         left, right = side(node.left, node.left_columns), side(node.right, node.right_columns)
         names = [column_name(column.id) for column in node.columns]
         keys = self._equality_keys(node.columns)
-        if node.kind == "union" and not node.all and keys != names:
-            return self._once(f"SELECT * FROM ({left}) UNION ALL SELECT * FROM ({right})", node.columns)
-        if node.kind != "union" and keys != names:
+        if keys != names and not (node.kind == "union" and node.all):
             return matched(node, (left, right), names, keys, self.writer.fresh)
         word = f"{node.kind.upper()}{' ALL' if node.all else ''}"
         return f"SELECT * FROM ({left}) {word} SELECT * FROM ({right})"
