@@ -147,7 +147,7 @@ class Ingestion:
 
     def restated(self) -> list[Any]:
         """Responses that tell a newly connected environment where this source stands."""
-        statistics = [Statistics(id_, counters.values()) for id_, counters in self._counters.items()]
+        statistics = [Statistics(id_, counters.values()) for id_, counters in list(self._counters.items())]
         if not self.upper:
             return list(statistics)
         return [Frontiers({self.source_id: self.upper}, self.hydrated()), *statistics]
@@ -315,8 +315,10 @@ class Ingestion:
             del self._members[table_id]
             self._points.pop(table_id, None)
             self._counters.pop(table_id, None)
-        for table_id in [id_ for id_ in self._backfills if id_ not in wanted]:
-            self._backfills.pop(table_id).stop_table(table_id)
+        for table_id, backfill in list(self._backfills.items()):
+            if table_id not in wanted:
+                self._backfills.pop(table_id, None)
+                backfill.stop_table(table_id)
         if self._wanted.paused:
             self._stop_backfills()
         else:
@@ -343,7 +345,7 @@ class Ingestion:
     def _stop_backfills(self) -> None:
         """While the source is paused nothing is held upstream."""
         self._unfinished |= self._backfills.keys() & self._members.keys()
-        for backfill in self._backfills.values():
+        for backfill in list(self._backfills.values()):
             backfill.stop()
         self._backfills.clear()
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from headwater.cluster.ingestion import Ingestion
+from headwater.cluster.ingestion import Counters, Ingestion
 from headwater.core import protocol
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.persist.layout import metadata_path
@@ -27,6 +27,25 @@ class FailingTasks(TasksHere):
             self.left -= 1
             raise ValueError("nobody foresaw it")
         return super().run(tasks, pool)
+
+
+class Growing(Counters):
+    """Somebody else's first changes are counted while these are looked at."""
+
+    def values(self) -> dict[str, Any]:
+        self.gauges["others"][f"u{len(self.gauges['others'])}"] = Counters()
+        return {}
+
+
+def test_where_a_source_stands_can_be_told_while_tables_join_it(tmp_path: Path) -> None:
+    options = resolve_options("COUNTER", {}, 0)
+    wanted = protocol.RunIngestion("u1", "load-generator", options, 20, [], "quickstart", False)
+    ledger = Ledger(metadata_path(tmp_path))
+    ingestion = Ingestion(world_of(tmp_path, ledger, []), wanted, lambda _: None)
+    counters = ingestion._counters
+    counters |= {"u1": Growing(gauges={"others": counters}), "u2": Counters()}
+    assert [message.id for message in ingestion.restated()] == ["u1", "u2"]
+    ledger.close()
 
 
 def test_an_error_that_nobody_foresaw_is_tried_again(tmp_path: Path) -> None:
