@@ -25,8 +25,9 @@ from headwater.http.app import build_app, serve
 from headwater.observe.failpoints import arm_from
 from headwater.observe.log import configure
 from headwater.options import CLUSTER_NAME, Address, ServerOptions, UnixAddress
-from headwater.persist.layout import cluster_socket, metadata_path
+from headwater.persist.layout import SCRATCH, cluster_socket, metadata_path
 from headwater.persist.ledger import Ledger
+from headwater.persist.retention import empty_scratch
 from headwater.pgwire.server import PgWireServer
 from headwater.storage.controller import Controller
 from headwater.storage.supervisor import Supervisor
@@ -57,12 +58,13 @@ async def _serve(options: ServerOptions) -> None:
     except TransientError as error:
         raise UserError(str(error), "58030", hint=error.hint) from error
     migrate_sources(catalog)
+    empty_scratch(data_dir, CLUSTER_NAME)
     oracle = Oracle(SYSTEM_CLOCK, initial_floor(catalog, ledger))
     address = UnixAddress(cluster_socket(data_dir, CLUSTER_NAME))
     supervisor = Supervisor(data_dir, CLUSTER_NAME, address, options.spark, options.log)
     controller = Controller(supervisor, address, catalog.bump_epoch(), lambda: oracle.floor, SYSTEM_CLOCK)
     coordinator = Coordinator(
-        data_dir, catalog, ledger, controller, Engine(data_dir / "scratch"), SYSTEM_CLOCK, oracle
+        data_dir, catalog, ledger, controller, Engine(data_dir / SCRATCH), SYSTEM_CLOCK, oracle
     )
     sql = PgWireServer(coordinator, options.sql_address.host, options.sql_address.port, internal=False)
     internal = PgWireServer(

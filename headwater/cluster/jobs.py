@@ -58,6 +58,8 @@ class Jobs:
                 hint="Free space in the data directory, where Spark keeps its files; it is tried again.",
             ) from error
         except Py4JJavaError as error:
+            if driver_gone(self._context):
+                raise DriverLost(root_cause(error)) from error
             raise TransientError(f"a task failed on the cluster: {root_cause(error)}") from error
         except Py4JError as error:
             raise DriverLost(str(error)) from error
@@ -72,6 +74,14 @@ class Jobs:
             self.run([GroupTask(())], Pool.TICKS)
 
 
+def driver_gone(context: SparkContext) -> bool:
+    """Whether Spark has ended, or is about to."""
+    try:
+        return bool(context._jsc.sc().isStopped())
+    except (Py4JError, OSError, EOFError):
+        return True
+
+
 def root_cause(error: Py4JJavaError) -> str:
     """One line that says what went wrong, without Java class names."""
     lines = [
@@ -84,4 +94,4 @@ def root_cause(error: Py4JJavaError) -> str:
     return text.rsplit("Exception: ", 1)[-1][:500]
 
 
-__all__ = ["DriverLost", "HeadwaterError", "Jobs", "Pool", "root_cause"]
+__all__ = ["DriverLost", "HeadwaterError", "Jobs", "Pool", "driver_gone", "root_cause"]

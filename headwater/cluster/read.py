@@ -1,4 +1,4 @@
-"""Queries on Spark: relations as temporary views over explicit file lists, rows back as Arrow.
+"""Queries on Spark: relations as temporary views over explicit file lists, rows back as Arrow (results.py).
 
 `combine_sql` says for Spark what persist/combine.py says for DuckDB.
 """
@@ -13,18 +13,21 @@ from typing import Any
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
+from pyspark.sql.udf import UserDefinedFunction
+from pyspark.util import PythonEvalType
 
+from headwater.cluster.jobs import driver_gone
 from headwater.cluster.kernels_spark import register_used
+from headwater.cluster.results import PIECE, Keep
 from headwater.core.change import DELETE, INSERT, OP, PARTIAL, POSITION, SEQUENCE, ReadPlan
 from headwater.core.errors import UserError
-from headwater.core.limits import RESULT_BATCH_ROWS
-from headwater.core.protocol import CancelPeek, Peek, PeekDone, PeekFailed, PeekRows
+from headwater.core.protocol import CancelPeek, Peek, PeekDone, PeekFailed, PeekFile, PeekRows
 from headwater.core.relation import Relation
 from headwater.core.types import SqlType, stored
-from headwater.formats.arrow import state_schema
 from headwater.persist.combine import quote
+from headwater.persist.results import remove_result, result_folder
 from headwater.sql.select.spark_errors import translate_error
 
 _SCALARS: dict[str, Any] = {
@@ -137,66 +140,93 @@ def _filled_sql(columns: list[str], keys: list[str], state: str, tail: str) -> s
     return f"SELECT {', '.join(values)} FROM ({versions}) v GROUP BY {', '.join(keys)}"
 
 
+class Run:
+    """A peek under way.  What it has to say is dropped once it is cancelled: nobody waits for it."""
+
+    def __init__(self, peek: Peek, report: Callable[..., None]) -> None:
+        self.peek = peek
+        self.job_group = f"{peek.peek_id}-{peek.attempt}"
+        self.cancelled = threading.Event()
+        self._report = report
+
+    def report(self, message: Any, payload: bytes = b"") -> None:
+        if not self.cancelled.is_set():
+            self._report(message, payload)
+
+
 class Reader:
     """Runs peeks; each in a thread of its own, cancellable by its id."""
 
     def __init__(
-        self, spark: SparkSession, data_dir: Path, report: Any, lost: Callable[[Exception], None]
+        self,
+        spark: SparkSession,
+        data_dir: Path,
+        report: Callable[..., None],
+        lost: Callable[[Exception], None],
     ) -> None:
         self._spark = spark
         self._data_dir = data_dir
         self._report = report
         self._lost = lost  # called when the JVM has gone; the peek is then sent again
-        self._running: set[str] = set()
-        self._cancelled: set[str] = set()
+        self._running: dict[str, Run] = {}
         self._kernels: set[str] = set()  # registered already
         self._lock = threading.Lock()
 
     def start(self, peek: Peek) -> None:
         """Run it beside everything else."""
+        run = Run(peek, self._report)
         with self._lock:
-            self._running.add(peek.peek_id)
-        threading.Thread(target=self._run, args=(peek,), name=f"peek-{peek.peek_id}", daemon=True).start()
+            self._running[peek.peek_id] = run
+        threading.Thread(target=self._run, args=(run,), name=f"peek-{peek.peek_id}", daemon=True).start()
 
     def cancel(self, command: CancelPeek) -> None:
         """Stop its jobs, also those that it has not begun; the peek then ends without an answer."""
         with self._lock:
-            if command.peek_id not in self._running:
-                return
-            self._cancelled.add(command.peek_id)
-        self._spark.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(command.peek_id)
+            run = self._running.get(command.peek_id)
+        if run is not None:
+            self._cancel(run)
+        else:  # its answer crossed the command
+            remove_result(self._data_dir, command.peek_id)
 
-    def _run(self, peek: Peek) -> None:
+    def cancel_all(self) -> None:
+        """An environment comes: it states what it still wants to know."""
+        with self._lock:
+            running = list(self._running.values())
+        for run in running:
+            self._cancel(run)
+
+    def _cancel(self, run: Run) -> None:
+        run.cancelled.set()
+        self._spark.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(run.job_group)
+
+    def _run(self, run: Run) -> None:
         views: list[str] = []
         answered = False
         try:
-            self._answer(peek, views)
+            self._answer(run, views)
             answered = True
         except (PySparkException, Py4JError, UserError, pa.ArrowException, OSError, EOFError) as error:
-            if self._driver_gone():
+            if driver_gone(self._spark.sparkContext):
                 self._lost(error)  # does not return: the peek is sent again to the next process
-            if peek.peek_id not in self._cancelled:
-                self._fail(peek, error)
-            answered = True
+            self._fail(run, error)
+        except Exception:
+            self._fail(run, UserError("internal error on the cluster", "XX000"))
+            raise
         finally:
-            if not answered:
-                self._fail(peek, UserError("internal error on the cluster", "XX000"))
-            for view in views:
-                self._spark.catalog.dropTempView(view)
-            with self._lock:
-                self._running.discard(peek.peek_id)
-                self._cancelled.discard(peek.peek_id)
+            self._end(run, views)
+            if not answered or run.cancelled.is_set():
+                remove_result(self._data_dir, run.peek.peek_id, run.peek.attempt)
 
-    def _driver_gone(self) -> bool:
-        try:
-            self._spark._jvm.java.lang.System.nanoTime()
-        except (Py4JError, OSError, EOFError):
-            return True
-        return False
+    def _end(self, run: Run, views: list[str]) -> None:
+        with self._lock:
+            if self._running.get(run.peek.peek_id) is run:  # a later attempt uses the same names
+                del self._running[run.peek.peek_id]
+                for view in views:
+                    self._spark.catalog.dropTempView(view)
 
-    def _answer(self, peek: Peek, views: list[str]) -> None:
-        context = self._spark.sparkContext
-        context.setJobGroup(peek.peek_id, "peek", interruptOnCancel=True)
+    def _answer(self, run: Run, views: list[str]) -> None:
+        peek, context = run.peek, self._spark.sparkContext
+        context.setJobGroup(run.job_group, "peek", interruptOnCancel=True)
         context.setLocalProperty("spark.scheduler.pool", peek.pool)
         for name, value in peek.plans.items():
             self._create_view(name, ReadPlan.from_json(value), views)
@@ -207,10 +237,15 @@ class Reader:
             text = frame._jdf.queryExecution().explainString(
                 self._spark._jvm.org.apache.spark.sql.execution.ExplainMode.fromString("formatted")
             )
-            self._report(PeekDone(peek.peek_id, text))
+            run.report(PeekDone(peek.peek_id, text))
             return
-        self._send(peek, frame.toArrow())
-        self._report(PeekDone(peek.peek_id))
+        folder = result_folder(peek.peek_id, peek.attempt)
+        for piece in pieces(frame, Keep(str(self._data_dir), folder, peek.columns)):
+            if piece["path"] is not None:
+                run.report(PeekFile(peek.peek_id, piece["path"]))
+            else:
+                run.report(PeekRows(peek.peek_id), piece["stream"])
+        run.report(PeekDone(peek.peek_id))
 
     def _create_view(self, name: str, plan: ReadPlan, views: list[str]) -> None:
         state = [file.path for file in plan.state]
@@ -233,20 +268,18 @@ class Reader:
             frame = self._spark.createDataFrame(self._spark.sparkContext.emptyRDD(), schema)
         frame.createOrReplaceTempView(name)
 
-    def _send(self, peek: Peek, table: pa.Table) -> None:
-        relation = Relation.from_json(peek.columns)
-        schema = state_schema(relation)
-        if schema.names:
-            columns = [column.cast(field.type) for column, field in zip(table.columns, schema, strict=True)]
-            result = pa.Table.from_arrays(columns, schema=schema)
-        else:
-            result = table.select([])  # rows without columns: Spark had to be given one
-        for batch in result.to_batches(max_chunksize=RESULT_BATCH_ROWS * 8):
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, schema) as writer:
-                writer.write_batch(batch)
-            self._report(PeekRows(peek.peek_id), sink.getvalue().to_pybytes())
-
-    def _fail(self, peek: Peek, error: Exception) -> None:
+    def _fail(self, run: Run, error: Exception) -> None:
         user = error if isinstance(error, UserError) else translate_error(str(error))
-        self._report(PeekFailed(peek.peek_id, user.sqlstate, user.message, user.detail, user.hint))
+        run.report(PeekFailed(run.peek.peek_id, user.sqlstate, user.message, user.detail, user.hint))
+
+
+def pieces(frame: DataFrame, keep: Keep) -> list[dict[str, Any]]:
+    """Run a query; what has become of its rows, in their order."""
+    # What DataFrame.mapInArrow does, which asks for pandas first and then makes no use of it.
+    function = UserDefinedFunction(keep, PIECE, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    mapped = frame._jdf.mapInArrow(function(*(frame[name] for name in frame.columns))._jc, False, None)
+    found = DataFrame(mapped, frame.sparkSession).toArrow().sort_by("partition").to_pylist()
+    for piece in found:
+        if piece["failure"] is not None:
+            raise UserError(piece["failure"], "53100", hint=piece["hint"])
+    return list(found)

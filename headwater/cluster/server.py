@@ -34,7 +34,7 @@ from headwater.core.sockets import socket_path
 from headwater.observe.failpoints import arm_from
 from headwater.observe.log import configure
 from headwater.options import Address, ClusterOptions, UnixAddress
-from headwater.persist.layout import cluster_lock, metadata_path
+from headwater.persist.layout import cluster_lock, cluster_scratch, metadata_path
 from headwater.persist.ledger import Ledger
 from headwater.persist.secrets import SecretStore
 
@@ -154,6 +154,10 @@ class Cluster:
         previous, self._connection = self._connection, connection
         if previous is not None:
             previous.end()
+        # Nobody waits for these any more; what is still wanted is asked for again.
+        self._reader.cancel_all()
+        for verification in list(self._verifications.values()):
+            verification.cancel()
         self._stated = set()
         return True
 
@@ -190,9 +194,10 @@ class Cluster:
             hint = "SELECT * FROM mz_internal.mz_source_statuses says why."
             self.report(protocol.PeekFailed(command.peek_id, "55000", message, None, hint))
             return
-        verification = Verification(
-            self.world, ingestion, command, lambda peek_id: self._verifications.pop(peek_id, None)
-        )
+        verification = Verification(self.world, ingestion, command)
+        self._verifications = {
+            id_: other for id_, other in list(self._verifications.items()) if other.alive()
+        }
         self._verifications[command.peek_id] = verification
         verification.start()
 
@@ -237,10 +242,11 @@ class Cluster:
 
     def shut_down(self) -> None:
         """End the ticks under way; what is not committed then is read again by the next process."""
-        for ingestion in self._ingestions.values():
+        ingestions = list(self._ingestions.values())
+        for ingestion in ingestions:
             ingestion.stop()
         self._maintenance.stop()
-        for ingestion in self._ingestions.values():
+        for ingestion in ingestions:
             ingestion.join(SHUTDOWN_S_MAX / 2)
 
 
@@ -278,7 +284,7 @@ def run_cluster(options: ClusterOptions) -> None:
     lock.truncate(0)
     lock.write(f"{os.getpid()}\n")
     lock.flush()
-    scratch = options.data_dir / "scratch" / f"cluster-{options.name}"
+    scratch = cluster_scratch(options.data_dir, options.name)
     shutil.rmtree(scratch, ignore_errors=True)  # what a process that was killed has left
     spark = build_session(options.spark, scratch)
     prepare(spark)

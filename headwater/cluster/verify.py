@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,17 +53,14 @@ class Moment:
 
 
 class Verification:
-    """One comparison, in a thread of its own; `ended` is called with its id at the end."""
+    """One comparison, in a thread of its own."""
 
-    def __init__(
-        self, world: World, ingestion: Ingestion, command: Verify, ended: Callable[[str], object]
-    ) -> None:
+    def __init__(self, world: World, ingestion: Ingestion, command: Verify) -> None:
         self._world = world
         self._ingestion = ingestion
         self._type = ingestion.source_type
         self._command = command
-        self._folder = world.scratch / command.peek_id
-        self._ended = ended
+        self._folder = world.scratch / f"{command.peek_id}.{command.attempt}"
         self._pinned_from = 0
         self._cancelled = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"verify-{command.table_id}", daemon=True)
@@ -72,9 +68,17 @@ class Verification:
     def start(self) -> None:
         self._thread.start()
 
+    def alive(self) -> bool:
+        """Whether it is still under way."""
+        return self._thread.is_alive()
+
     def cancel(self) -> None:
         """Nobody waits for it any more."""
         self._cancelled.set()
+
+    def _report(self, message: Any, payload: bytes = b"") -> None:
+        if not self._cancelled.is_set():
+            self._world.report(message, payload)
 
     def _run(self) -> None:
         peek_id = self._command.peek_id
@@ -85,12 +89,14 @@ class Verification:
         except (HeadwaterError, OSError) as error:
             sqlstate = error.sqlstate if isinstance(error, UserError) else "58000"
             hint = getattr(error, "hint", None)
-            self._world.report(PeekFailed(peek_id, sqlstate, str(error), None, hint))
+            self._report(PeekFailed(peek_id, sqlstate, str(error), None, hint))
+        except Exception:
+            self._report(PeekFailed(peek_id, "XX000", "internal error on the cluster", None, None))
+            raise
         else:
             self._send(rows)
-            self._world.report(PeekDone(peek_id))
+            self._report(PeekDone(peek_id))
         finally:
-            self._ended(peek_id)
             self._world.unpin(self)
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -100,7 +106,7 @@ class Verification:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as writer:
             writer.write_batch(batch)
-        self._world.report(PeekRows(self._command.peek_id), sink.getvalue().to_pybytes())
+        self._report(PeekRows(self._command.peek_id), sink.getvalue().to_pybytes())
 
     def _verify(self) -> Rows:
         command = self._command

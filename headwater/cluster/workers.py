@@ -25,7 +25,7 @@ with lasting():
     import pyspark.worker  # noqa: F401
     from pyspark.daemon import manager
 
-    from headwater.cluster import compare, tasks  # noqa: F401
+    from headwater.cluster import compare, results, tasks  # noqa: F401
 
 if __name__ == "__main__":
     manager()

@@ -27,13 +27,14 @@ from headwater.core.change import FileEntry, ReadPlan
 from headwater.core.clock import unique_name
 from headwater.core.errors import UserError
 from headwater.core.limits import COMPACTION_CHECK_S, SMALL_READ_BYTES_MAX
-from headwater.core.protocol import Peek
+from headwater.core.protocol import Peek, PeekFile
 from headwater.core.relation import Relation
 from headwater.core.time import TIMESTAMP_END
 from headwater.formats.arrow import state_schema
 from headwater.observe import metrics
 from headwater.persist.combine import quote, relation_sql
 from headwater.persist.files import DAMAGE_HINT, damage
+from headwater.persist.results import read_result, remove_result
 from headwater.sources import SOURCE_TYPES
 from headwater.sql.select import before_rows
 from headwater.sql.select import duckdb as duckdb_sql
@@ -342,18 +343,23 @@ class Reads:
         )
 
     async def _on_spark(self, read: PreparedRead) -> AsyncIterator[pa.RecordBatch]:
-        pending = self._world.controller.start_peek(self.spark_peek(read))
+        peek = self.spark_peek(read)
+        pending = self._world.controller.start_peek(peek)
         try:
-            while True:
-                answer = await pending.answers.get()
-                if answer is None:
-                    return
+            while (answer := await pending.answers.get()) is not None:
                 if isinstance(answer, UserError):
                     raise answer
                 if isinstance(answer, pa.RecordBatch):
                     yield answer
+                elif isinstance(answer, PeekFile):
+                    batches = read_result(self._world.data_dir, answer.path)
+                    while (batch := await asyncio.to_thread(next, batches, None)) is not None:
+                        yield batch
         finally:
-            self._world.controller.end_peek(pending.command.peek_id)
+            self._world.controller.end_peek(peek.peek_id)
+            asyncio.get_running_loop().run_in_executor(
+                None, remove_result, self._world.data_dir, peek.peek_id
+            )
 
     async def spark_plan(self, read: PreparedRead) -> str:
         """Spark's own plan, for EXPLAIN."""

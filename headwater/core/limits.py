@@ -73,6 +73,10 @@ STATUS_HISTORY_DROPPED_MAX = 1_000
 # Reads
 SMALL_READ_BYTES_MAX = 256 * 1024 * 1024
 RESULT_BATCH_ROWS = 8_192
+RESULT_INLINE_BYTES_MAX = 256 * 1024
+"""Rows of a partition of a result on Spark come as a message up to this; more are put in a file."""
+PEEK_ATTEMPTS_MAX = 2
+"""A query on Spark is sent so often: one that has ended the cluster that often may do it every time."""
 DUCKDB_MEMORY_MAX = "1GB"
 DUCKDB_THREADS_MAX = 2
 PEEKS_CONCURRENT_MAX = 8

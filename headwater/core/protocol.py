@@ -25,7 +25,7 @@ from typing import Any
 from headwater.core.errors import InvariantViolation
 from headwater.core.limits import PROTOCOL_FRAME_BYTES_MAX
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 _LENGTHS = struct.Struct(">II")
 LENGTHS_BYTES = _LENGTHS.size
 
@@ -88,6 +88,7 @@ class Peek:
     columns: dict[str, Any]  # the result as a Relation
     pool: str
     explain: bool = False
+    attempt: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,7 @@ class Verify:
     source_id: str
     table_id: str
     name: str  # of the table, for messages
+    attempt: int = 1
 
 
 VERIFY_COLUMNS = ("result", "key", "row")
@@ -188,6 +190,14 @@ class PeekRows:
 
 
 @dataclass(frozen=True, slots=True)
+class PeekFile:
+    """Rows of a peek that lie in a file, relative to the data directory (persist/results.py)."""
+
+    peek_id: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class PeekDone:
     """A peek has ended well; `text` is the plan of an EXPLAIN."""
 
@@ -228,6 +238,7 @@ MESSAGES: dict[str, Any] = {
         Status,
         Statistics,
         PeekRows,
+        PeekFile,
         PeekDone,
         PeekFailed,
     )

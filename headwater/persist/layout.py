@@ -6,6 +6,8 @@
     tables/<table id>/_delta_log/         Delta's record of the state
     secrets/key, secrets/<secret id>      values of secrets, encrypted; private (secrets.py)
     cluster-<name>.sock, .lock, .log      a running cluster
+    scratch/cluster-<name>/               what that cluster puts aside while it runs
+    scratch/                              what the environment does, and results.py for it
 
 A table's log lies inside the root of its Delta table so that an appended change
 file can become part of the state without being copied: Delta names files relative
@@ -17,6 +19,7 @@ from __future__ import annotations
 from pathlib import Path
 
 METADATA = "metadata.sqlite"
+SCRATCH = "scratch"
 
 
 def table_root(collection_id: str) -> str:
@@ -32,6 +35,11 @@ def change_file(collection_id: str, ts: int, part: int, unique: str) -> str:
 def state_file(collection_id: str, as_of: int, part: int, unique: str) -> str:
     """The path of a state or snapshot file."""
     return f"{table_root(collection_id)}/state/{as_of}-{part}-{unique}.parquet"
+
+
+def cluster_scratch(data_dir: Path, name: str) -> Path:
+    """Where a cluster puts aside what need not outlive it."""
+    return data_dir / SCRATCH / f"cluster-{name}"
 
 
 def metadata_path(data_dir: Path) -> Path:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from headwater.core.limits import ORPHAN_FILE_AGE_S_MIN
 from headwater.observe.failpoints import failpoint
-from headwater.persist.layout import table_root
+from headwater.persist.layout import SCRATCH, cluster_scratch, table_root
 from headwater.persist.ledger import Ledger
 
 
@@ -31,6 +31,15 @@ def remove_files(data_dir: Path, paths: Iterable[str]) -> None:
     """Remove files; one that is gone already is fine."""
     for path in paths:
         (data_dir / path).unlink(missing_ok=True)
+
+
+def empty_scratch(data_dir: Path, cluster: str) -> None:
+    """Remove what an environment that was killed had put aside; what a cluster has is the cluster's."""
+    for path in (data_dir / SCRATCH).glob("*"):
+        if path.is_dir() and path != cluster_scratch(data_dir, cluster):
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.is_file():
+            path.unlink(missing_ok=True)
 
 
 def drop_collection(ledger: Ledger, data_dir: Path, collection_id: str) -> None:

@@ -6,15 +6,15 @@ If the connection breaks, the supervisor sees to it that there is a process agai
 and all of it is repeated.  Whoever waits (for a frontier, for rows) waits through
 that; peeks that were running are sent again, because a read at a timestamp gives
 the same answer twice, unless the client has some of the rows already: the same rows
-may come in another order.
+may come in another order.  But not for ever: it may be the peek that ends the process.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import structlog
@@ -22,7 +22,7 @@ import structlog
 from headwater.core import protocol
 from headwater.core.clock import Clock
 from headwater.core.errors import HeadwaterError, InvariantViolation, UserError
-from headwater.core.limits import CLUSTER_CONNECT_RETRY_S
+from headwater.core.limits import CLUSTER_CONNECT_RETRY_S, PEEK_ATTEMPTS_MAX
 from headwater.core.sockets import socket_path
 from headwater.core.time import TIMESTAMP_END
 from headwater.observe import metrics
@@ -34,26 +34,42 @@ from headwater.storage.supervisor import Supervisor
 log = structlog.get_logger("storage")
 
 
+Answer: TypeAlias = pa.RecordBatch | protocol.PeekFile | str | UserError | None
+
+
 @dataclass(slots=True)
 class PendingPeek:
     """A peek somebody waits for; answers go into the queue, None at the end."""
 
     command: protocol.Peek | protocol.Verify
-    answers: asyncio.Queue[pa.RecordBatch | str | UserError | None] = field(default_factory=asyncio.Queue)
+    answers: asyncio.Queue[Answer] = field(default_factory=asyncio.Queue)
     arrived: int = 0
+    sent: bool = False
 
-    def answer(self, answer: pa.RecordBatch | str | UserError | None) -> None:
+    def answer(self, answer: Answer) -> None:
         self.arrived += 1
         self.answers.put_nowait(answer)
 
-    def restart(self) -> bool:
-        """Forget what has come; False when somebody has taken some of it already."""
+    def restart(self) -> UserError | None:
+        """Forget what has come, to be sent again; or why that must not be."""
         if self.answers.qsize() < self.arrived:
-            return False
+            return UserError(
+                "the cluster was restarted while it was sending the result",
+                "58000",
+                hint="Run the statement again.",
+            )
+        if self.sent and self.command.attempt == PEEK_ATTEMPTS_MAX:
+            return UserError(
+                f"the cluster has ended {PEEK_ATTEMPTS_MAX} times while it ran this statement",
+                "58000",
+                hint="If it needs more memory than the cluster has, start the server with"
+                " --spark-conf spark.driver.memory=4g, or ask for less. The server's log says more.",
+            )
+        self.command = replace(self.command, attempt=self.command.attempt + self.sent)
         self.arrived = 0
         while not self.answers.empty():
             self.answers.get_nowait()
-        return True
+        return None
 
 
 class Controller:
@@ -141,7 +157,7 @@ class Controller:
         """Run a query or a comparison on the cluster; answers arrive in the returned queue."""
         pending = PendingPeek(command)
         self._peeks[command.peek_id] = pending
-        self._send(command)
+        pending.sent = self._send(command)
         return pending
 
     def end_peek(self, peek_id: str) -> None:
@@ -167,10 +183,12 @@ class Controller:
             self._writer.close()
         await self._supervisor.stop(told)
 
-    def _send(self, message: Any) -> None:
-        """If nobody listens, it is stated again at the next connect."""
-        if self._writer is not None and not self._writer.is_closing():
-            self._writer.write(protocol.encode(message))
+    def _send(self, message: Any) -> bool:
+        """False if nobody listens; it is stated again at the next connect."""
+        if self._writer is None or self._writer.is_closing():
+            return False
+        self._writer.write(protocol.encode(message))
+        return True
 
     async def _run(self) -> None:
         while True:
@@ -236,17 +254,12 @@ class Controller:
         if self._drops:
             self._send(protocol.DropCollections(sorted(self._drops)))
         for peek_id, pending in list(self._peeks.items()):
-            if pending.restart():
-                self._send(pending.command)
+            refusal = pending.restart()
+            if refusal is None:
+                pending.sent = self._send(pending.command)
             else:
                 del self._peeks[peek_id]
-                pending.answer(
-                    UserError(
-                        "the cluster was restarted while it was sending the result",
-                        "57P01",
-                        hint="Run the statement again.",
-                    )
-                )
+                pending.answer(refusal)
 
     @staticmethod
     async def _receive(reader: asyncio.StreamReader) -> tuple[Any, bytes]:
@@ -278,7 +291,10 @@ class Controller:
                 self._drops.difference_update(ids)
                 await self.notify()
             case protocol.PeekRows(peek_id):
-                self._answer(peek_id, pa.ipc.open_stream(payload).read_next_batch())
+                for batch in pa.ipc.open_stream(payload):
+                    self._answer(peek_id, batch)
+            case protocol.PeekFile(peek_id):
+                self._answer(peek_id, message)
             case protocol.PeekDone(peek_id, text):
                 if text is not None:
                     self._answer(peek_id, text)
@@ -306,7 +322,7 @@ class Controller:
             )
             metrics.ticked(message.id, message.values["tick_seconds"], rows, size)
 
-    def _answer(self, peek_id: str, answer: pa.RecordBatch | str | UserError | None) -> None:
+    def _answer(self, peek_id: str, answer: Answer) -> None:
         pending = self._peeks.get(peek_id)
         if pending is not None:
             pending.answer(answer)

@@ -8,6 +8,7 @@ read of a source's table must wait for the next cluster, and a timeout must end 
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -78,3 +79,39 @@ def test_a_read_on_spark_survives_the_death_of_the_driver(busy_server: Headwater
         assert session.execute("SELECT sum(n) FROM s").fetchall() == [(500500,)]
         eventually(lambda: server.cluster_pid() not in (None, pid), within_s=RESTART_S_MAX)
         session.execute("DROP TABLE s")
+
+
+@pytest.mark.timeout(600)
+def test_a_query_that_ends_the_driver_every_time_does_not_stop_everything(
+    busy_server: HeadwaterServer,
+) -> None:
+    """Its client is told after the second time it was sent; the source goes on."""
+    server = busy_server
+    with server.connect() as session, ThreadPoolExecutor(1) as threads:
+        session.execute("CREATE SOURCE e FROM LOAD GENERATOR COUNTER (TICK INTERVAL '100ms')")
+        session.execute("CREATE TABLE e_numbers FROM SOURCE e (REFERENCE counter)")
+        session.execute("CREATE TABLE e_plain (n int)")
+        session.execute("INSERT INTO e_plain SELECT * FROM generate_series(1, 20000)")
+        session.execute("SET read_engine = spark")
+        endless = "SELECT count(*) FROM e_plain a, e_plain b, e_plain c WHERE a.n + b.n + c.n < 0"
+        running = threads.submit(session.execute, endless)
+        ended: set[int] = set()
+        while not running.done():
+            eventually(
+                lambda: running.done() or server.connected_cluster_pid() not in {None, *ended},
+                within_s=RESTART_S_MAX,
+            )
+            pid = server.connected_cluster_pid()
+            if pid is not None and pid not in ended:
+                server.kill_children(pid, "java")
+                ended.add(pid)
+        assert len(ended) <= 3, "once more than it is sent, if the first cluster ended before it was"
+        with pytest.raises(psycopg.OperationalError, match="has ended 2 times while it ran") as raised:
+            running.result(timeout=RESTART_S_MAX)
+        assert "spark.driver.memory" in str(raised.value.diag.message_hint)
+        session.execute("RESET read_engine")
+        tables = [fed(server.data_dir, "e_numbers")]
+        before = check_equals_upstream(session, tables)["e"]
+        eventually(lambda: check_equals_upstream(session, tables)["e"] > before, within_s=RESTART_S_MAX)
+        session.execute("DROP SOURCE e CASCADE")
+        session.execute("DROP TABLE e_plain")

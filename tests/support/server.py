@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.request import urlopen
 
 import psycopg
 
@@ -156,6 +157,15 @@ class HeadwaterServer:
         lock = self.data_dir / "cluster-quickstart.lock"
         text = lock.read_text().strip() if lock.exists() else ""
         return int(text) if text and alive(int(text)) else None
+
+    def connected_cluster_pid(self) -> int | None:
+        """The cluster's process, if the server has been welcomed by it."""
+        pid = self.cluster_pid()
+        try:
+            with urlopen(f"http://127.0.0.1:{self.http_port}/api/readyz", timeout=5):
+                return pid if pid == self.cluster_pid() else None
+        except OSError:
+            return None
 
     def kill_cluster(self) -> None:
         """As a power cut would."""

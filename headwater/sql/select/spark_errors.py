@@ -50,7 +50,11 @@ def translate_error(text: str) -> UserError:
     if name.startswith(("UNSUPPORTED", "NOT_SUPPORTED")):
         return not_supported("a part of this query on Spark", hint="SET read_engine = duckdb.")
     if "OutOfMemoryError" in text or name.startswith("UNABLE_TO_ACQUIRE_MEMORY"):
-        return UserError("the query needs more memory than the cluster has", "53200")
+        return UserError(
+            "the query needs more memory than the cluster has",
+            "53200",
+            hint="Start the server with --spark-conf spark.driver.memory=4g, or ask for less.",
+        )
     if "cancelled" in text or "canceled" in text:
         return UserError("canceling statement due to user request", "57014")
     detail = f"Spark reports {name}." if name else None

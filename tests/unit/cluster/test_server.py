@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from headwater.cluster.read import Reader
 from headwater.cluster.server import Cluster, Connection
 from headwater.cluster.world import World
 from headwater.core import protocol
@@ -31,7 +32,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     no_spark: Any = None
     ledger = Ledger(metadata_path(tmp_path))
     world = World(tmp_path, tmp_path, ledger, no_spark, SYSTEM_CLOCK, 2, lambda *_: None, no_spark)
-    yield Cluster(world, no_spark)
+    yield Cluster(world, Reader(no_spark, tmp_path, lambda *_: None, lambda _: None))
     ledger.close()
 
 

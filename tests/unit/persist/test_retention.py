@@ -19,7 +19,7 @@ from headwater.core.relation import Column, Relation
 from headwater.core.types import INT4
 from headwater.observe.failpoints import armed
 from headwater.persist.ledger import Ledger
-from headwater.persist.retention import drop_collection, forget, remove_files, sweep
+from headwater.persist.retention import drop_collection, empty_scratch, forget, remove_files, sweep
 
 RELATION = Relation((Column("k", INT4),))
 NOW_S = 2_000_000_000
@@ -92,6 +92,17 @@ def test_a_crash_before_files_are_removed_leaves_them_to_the_sweeper(tmp_path: P
     removed = sweep(ledger, tmp_path, NOW_S * 1000)
     assert {path.removeprefix("tables/") for path in removed} == EVERYTHING - FROM_4_ON
     assert present(tmp_path) == FROM_4_ON
+
+
+def test_what_a_killed_environment_had_put_aside_is_removed_and_a_cluster_keeps_its_own(
+    tmp_path: Path,
+) -> None:
+    empty_scratch(tmp_path, "quickstart")  # nothing is there yet
+    for name in ("duckdb_temp_0.tmp", "results/p1.1/a.arrow", "cluster-quickstart/spark/a"):
+        put(tmp_path, f"scratch/{name}")
+    empty_scratch(tmp_path, "quickstart")
+    left = [path for path in (tmp_path / "scratch").rglob("*") if path.is_file()]
+    assert left == [tmp_path / "scratch" / "cluster-quickstart" / "spark" / "a"]
 
 
 def test_the_sweeper_takes_only_old_files_that_nobody_names(tmp_path: Path, ledger: Ledger) -> None:

@@ -158,10 +158,47 @@ def test_a_result_of_which_rows_were_taken_fails_instead_of_repeating_them(tmp_p
         assert await pending.answers.get() == ROWS
         told = await pending.answers.get()
         assert isinstance(told, UserError)
-        assert told.sqlstate == "57P01"
+        assert told.sqlstate == "58000"
         assert "restarted" in told.message
 
     run(tmp_path, [answers_and_dies, waits], work)
+
+
+async def dies_of_it(cluster: Conversation) -> None:
+    await cluster.welcome()
+    await cluster.hear(protocol.Peek)
+    cluster.hang_up()
+
+
+def test_a_query_that_ends_the_cluster_is_not_sent_for_ever(tmp_path: Path) -> None:
+    async def work(controller: Controller) -> None:
+        told = await controller.start_peek(peek()).answers.get()
+        assert isinstance(told, UserError)
+        assert told.message == "the cluster has ended 2 times while it ran this statement"
+        assert "spark.driver.memory" in str(told.hint)
+
+    run(tmp_path, [dies_of_it, dies_of_it, waits], work)
+
+
+def test_only_clusters_that_had_a_query_count(tmp_path: Path) -> None:
+    attempts: list[int] = []
+
+    async def answers_at_last(cluster: Conversation) -> None:
+        await cluster.welcome()
+        asked = await cluster.hear(protocol.Peek)
+        attempts.append(asked.attempt)
+        await cluster.say(protocol.PeekFile(asked.peek_id, "a file"))
+        await cluster.say(protocol.PeekDone(asked.peek_id))
+        await cluster.hear(protocol.Shutdown)
+
+    async def work(controller: Controller) -> None:
+        assert not controller.connected
+        pending = controller.start_peek(peek())
+        assert await pending.answers.get() == protocol.PeekFile("p1", "a file")
+        assert await pending.answers.get() is None
+        assert attempts == [2]
+
+    run(tmp_path, [dies_of_it, answers_at_last], work)
 
 
 def test_a_refused_environment_says_that_it_is_fenced_and_does_not_try_again(tmp_path: Path) -> None:

@@ -1,0 +1,83 @@
+"""Results on Spark that are too many rows for a message: all of them, in order, and nothing stays behind.
+
+Method: the same query on both engines, over a table whose rows are some megabytes.  Where they
+wait for a client that is slow is looked at in the data directory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.support.server import HeadwaterServer, eventually
+
+ROWS = 60_000
+QUERY = "SELECT n, repeat('x', 100) AS s, n % 7 = 0 AS b FROM large ORDER BY n % 1000, n DESC"
+
+
+@pytest.fixture
+def session(busy_server: HeadwaterServer) -> Iterator[psycopg.Connection]:
+    with busy_server.connect() as connection:
+        connection.execute("CREATE TABLE large (n int)")
+        connection.execute(f"INSERT INTO large SELECT * FROM generate_series(1, {ROWS})")
+        connection.execute("SET statement_timeout = '240s'")
+        connection.execute("SET read_engine = spark")
+        yield connection
+        connection.rollback()
+        connection.execute("DROP TABLE large")
+
+
+def kept(server: HeadwaterServer) -> list[str]:
+    """Files of results that lie in the data directory."""
+    folder = server.data_dir / "scratch" / "results"
+    return [str(path) for path in folder.rglob("*") if path.is_file()]
+
+
+@pytest.mark.timeout(600)
+def test_rows_are_those_of_the_other_engine_and_in_order(
+    busy_server: HeadwaterServer, session: psycopg.Connection
+) -> None:
+    found = session.execute(QUERY).fetchall()
+    session.execute("SET read_engine = duckdb")
+    assert found == session.execute(QUERY).fetchall()
+    assert len(found) == ROWS
+    eventually(lambda: not kept(busy_server))
+
+
+@pytest.mark.timeout(600)
+def test_a_client_that_leaves_early_leaves_nothing_behind(
+    busy_server: HeadwaterServer, session: psycopg.Connection
+) -> None:
+    session.execute("BEGIN")
+    session.execute(f"DECLARE c CURSOR FOR {QUERY}")
+    assert len(session.execute("FETCH 10 c").fetchall()) == 10
+    assert kept(busy_server)
+    session.execute("ROLLBACK")
+    eventually(lambda: not kept(busy_server))
+
+
+@pytest.mark.timeout(600)
+def test_a_client_reads_on_when_the_cluster_has_gone(
+    busy_server: HeadwaterServer, session: psycopg.Connection
+) -> None:
+    session.execute("BEGIN")
+    session.execute(f"DECLARE c CURSOR FOR {QUERY}")
+    found = session.execute("FETCH 10 c").fetchall()
+    busy_server.kill_cluster()
+    found += session.execute(f"FETCH {ROWS} c").fetchall()
+    session.execute("COMMIT")
+    session.execute("SET read_engine = duckdb")
+    assert found == session.execute(QUERY).fetchall()
+    eventually(lambda: not kept(busy_server))
+
+
+@pytest.mark.timeout(600)
+def test_what_a_server_that_was_killed_has_left_is_removed(busy_server: HeadwaterServer) -> None:
+    left = busy_server.data_dir / "scratch" / "results" / "p0.1" / "0.arrow"
+    left.parent.mkdir(parents=True, exist_ok=True)
+    left.write_bytes(b"rows")
+    busy_server.kill_environment()
+    busy_server.start()
+    assert not left.exists()
