@@ -57,6 +57,12 @@ def upper(text: str) -> str:
     return text.upper() if text.isascii() else "".join(map(upper_letter, text))
 
 
+def letters_of_word() -> str:
+    """All for which `of_word` is true, as the inside of a bracket expression of the `regex` package."""
+    enclosed = "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in _ENCLOSED)
+    return rf"\p{{L}}\p{{Nd}}\p{{Nl}}\u{_IOTA_BELOW:04x}{enclosed}"
+
+
 def of_word(letter: str) -> bool | None:
     """Whether a character is a letter or digit; None where only a table of Unicode's would tell."""
     category = unicodedata.category(letter)

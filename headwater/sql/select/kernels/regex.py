@@ -1,16 +1,18 @@
-"""PostgreSQL's regular expressions, translated to Python's where both mean the same.
+"""PostgreSQL's regular expressions, translated to those of the `regex` package where both mean the same.
 
 A pattern is read piece by piece and written anew; what has no equal (collating elements,
 basic expressions, embedded directors) is refused with 0A000.
 
-PostgreSQL takes the longest of the leftmost matches, Python the first it finds.  Whether
+PostgreSQL takes the longest of the leftmost matches, the package the first it finds.  Whether
 there is a match never depends on that, so `~` takes any pattern.  Functions that use the
 matched text find the longest end by trying ends from the right, and refuse what would still
 leave doubt: non-greedy quantifiers, and alternatives of different lengths inside groups.
 
-Letters are Unicode's, as in a UTF-8 locale, digits ASCII's.  Python calls other characters a part
-of a word than the C library in a few places (numbers in circles, marks of some scripts), and
-knows no class of upper-case letters or punctuation beyond ASCII: there a text is refused.
+The package goes back and tries again, which may take longer than anybody lives.  So a text has its
+time: then it is an error, and until then others may use the interpreter.
+
+Letters are Unicode's, as in a UTF-8 locale, digits ASCII's.  Whether the C library calls some marks a
+part of a word is not known, nor its upper-case letters and punctuation beyond ASCII: there a text is refused.
 Without regard to case a character stands for its one lower and its one upper case.
 
 Not here: LIKE (letters.py), the functions (texts.py).
@@ -19,17 +21,28 @@ Not here: LIKE (letters.py), the functions (texts.py).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
+import regex
+
+from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import UserError, not_supported
-from headwater.sql.select.kernels.letters import lower_letter, of_word, upper_letter
+from headwater.core.limits import REGEX_QUICK_CHARACTERS_MAX, REGEX_S_MAX
+from headwater.sql.select.kernels.letters import letters_of_word, lower_letter, of_word, upper_letter
 
 _SPACE: Final = " \\t\\n\\r\\f\\v\u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000"
-# Classes that are no list of characters stand beside the others of a bracket expression.
-_LETTERS: Final = {"alnum": r"[^\W_]", "alpha": r"[^\W0-9_]", "word": r"\w"}
+_WORD: Final = f"{letters_of_word()}_"
+# Classes that ask what belongs to a word stand beside the others of a bracket expression.
+_LETTERS: Final = {
+    "alnum": f"[{letters_of_word()}]",
+    "alpha": f"(?:(?![0-9])[{letters_of_word()}])",
+    "word": f"[{_WORD}]",
+}
+_BEGINS: Final = f"(?<![{_WORD}])(?=[{_WORD}])"
+_ENDS: Final = f"(?<=[{_WORD}])(?![{_WORD}])"
 _CLASSES: Final = {
     "blank": " \\t",
     "cntrl": "\\x00-\\x1f\\x7f",
@@ -44,6 +57,7 @@ _CLASSES: Final = {
 }
 _EVERYWHERE: Final = ("digit", "space", "xdigit")  # the same beyond ASCII
 _SHORT: Final = {"d": "0-9", "s": _SPACE}
+_ANY: Final = "(?s:.)"
 _CHARACTERS: Final = {
     "a": "\a",
     "b": "\b",
@@ -58,10 +72,10 @@ _CHARACTERS: Final = {
 _CONSTRAINTS: Final = {
     "A": r"\A",
     "Z": r"\Z",
-    "m": r"\b(?=\w)",
-    "M": r"\b(?<=\w)",
-    "y": r"\b",
-    "Y": r"\B",
+    "m": _BEGINS,
+    "M": _ENDS,
+    "y": f"(?:{_BEGINS}|{_ENDS})",
+    "Y": f"(?!{_BEGINS}|{_ENDS})",
 }
 
 
@@ -74,9 +88,11 @@ def invalid(why: str) -> UserError:
 class Pattern:
     """A translated pattern, and what stands in the way of using its matched text."""
 
-    compiled: re.Pattern[str]
+    source: str
+    compiled: regex.Pattern[str]
     refused: str | None  # why the matched text may not be used
     longest: bool  # whether ends must be tried from the right
+    quick: bool  # whether it takes a time that grows with the square of a text's length at most
     words: bool = False  # whether it asks what belongs to a word
     ascii_only: bool = False  # whether it asks what is known of ASCII only
 
@@ -98,6 +114,7 @@ class _Reader:
     branched: bool = False
     repeated: bool = False
     variable: int = 0
+    group_repeated: bool = False
     dollars: int = 0
     anchored_inside: bool = False
 
@@ -152,6 +169,7 @@ class _Reader:
             raise invalid("quantifier operand invalid")
         exact = re.fullmatch(r"\{(\d+)\}", quantifier)
         self.variable += exact is None
+        self.group_repeated |= atom.startswith("(") and atom != _ANY
         # Which turn of a repeated group is remembered is the same only if all turns have one length.
         self.repeated |= width is None and self.groups > groups_before
         if self._quantifier():
@@ -167,7 +185,7 @@ class _Reader:
             case "[":
                 return self._bracket(), True, 1
             case ".":
-                return ("[^\\n]" if self.newlines else "(?s:.)"), True, 1
+                return ("[^\\n]" if self.newlines else _ANY), True, 1
             case "^":
                 return ("(?m:^)" if self.newlines else r"\A"), False, 0
             case "$":
@@ -245,7 +263,7 @@ class _Reader:
             newline = "\\n" if negated and self.newlines else ""
             if character in "wW":
                 self.words = True
-                return f"[{negated}\\w{newline}]", True, 1
+                return f"[{negated}{_WORD}{newline}]", True, 1
             return f"[{negated}{_SHORT[character.lower()]}{newline}]", True, 1
         if character in _CONSTRAINTS:
             self.words |= character not in "AZ"
@@ -294,7 +312,7 @@ class _Reader:
         if not letters:
             return f"[{'^' if negated else ''}{inside}{newline}]"
         if negated:
-            rest = f"[^{inside}{newline}]" if inside or newline else "(?s:.)"
+            rest = f"[^{inside}{newline}]" if inside or newline else _ANY
             return f"(?:{''.join(f'(?!{part})' for part in letters)}{rest})"
         return f"(?:{'|'.join([*letters, *([f'[{inside}]'] if inside else [])])})"
 
@@ -311,8 +329,8 @@ class _Reader:
             raise invalid("invalid character range")
         high, single = self._bracket_character()
         try:
-            re.compile(f"[{low}-{high}]")
-        except re.error:
+            regex.compile(f"[{low}-{high}]")
+        except regex.error:
             raise invalid("invalid character range") from None
         if not single:
             raise invalid("invalid character range")
@@ -371,7 +389,7 @@ def compiled(pattern: str, flags: str = "") -> Pattern:
     options = _options(flags)
     if options["quote"]:
         plain = _Reader("", False, False, options["fold"])
-        return Pattern(re.compile("".join(map(plain.literal, pattern))), None, False)
+        return Pattern(pattern, regex.compile("".join(map(plain.literal, pattern))), None, False, True)
     if pattern.startswith("***"):
         raise not_supported("directors in regular expressions")
     reader = _Reader(pattern, options["newlines"], options["expanded"], options["fold"])
@@ -379,14 +397,16 @@ def compiled(pattern: str, flags: str = "") -> Pattern:
     if reader.place < len(pattern):
         raise invalid("parentheses () not balanced")
     try:
-        found = re.compile(text)
-    except (re.error, OverflowError) as error:
+        found = regex.compile(text)
+    except (regex.error, OverflowError) as error:
         raise not_supported(f'the regular expression "{pattern}"') from error
     competing = reader.branched or reader.variable > 1
     return Pattern(
+        pattern,
         found,
         _doubt(reader, pattern),
         competing and not _ends(reader, pattern),
+        reader.variable <= 1 and not reader.group_repeated,
         reader.words,
         reader.ascii_only,
     )
@@ -399,7 +419,9 @@ def _check(pattern: Pattern, text: str) -> None:
     if pattern.ascii_only:
         raise not_supported("classes of characters other than letters and digits for text beyond ASCII")
     for character in text:
-        if character > "\x7f" and of_word(character) is not (re.match(r"\w", character) is not None):
+        if character > "\x7f" and of_word(character) is not (
+            regex.match(_LETTERS["alnum"], character) is not None
+        ):
             raise not_supported(f'telling whether "{character}" belongs to a word')
 
 
@@ -451,30 +473,65 @@ def matches(pattern: str, text: str, flags: str = "") -> bool:
     """Whether the pattern is found anywhere in the text."""
     found = compiled(pattern, flags)
     _check(found, text)
-    return found.compiled.search(text) is not None
+    return _Search(found, text).run(found.compiled.search, 0) is not None
 
 
-def find(pattern: Pattern, text: str, place: int = 0) -> re.Match[str] | None:
+class _Search:
+    """What one pattern is asked about one text, and the time it has left for that."""
+
+    def __init__(self, pattern: Pattern, text: str) -> None:
+        self._pattern = pattern
+        self._text = text
+        quick = pattern.quick and len(text) <= REGEX_QUICK_CHARACTERS_MAX
+        self._end_s = None if quick else SYSTEM_CLOCK.monotonic_s() + REGEX_S_MAX
+
+    def run(self, method: Callable[..., Any], *span: int) -> regex.Match[str] | None:
+        if self._end_s is None:
+            found: regex.Match[str] | None = method(self._text, *span)
+            return found
+        left_s = self._end_s - SYSTEM_CLOCK.monotonic_s()
+        try:
+            found = method(self._text, *span, timeout=max(left_s, 0.001), concurrent=True)
+        except TimeoutError:
+            raise UserError(
+                f'the regular expression "{self._pattern.source}" takes too long'
+                f" with a text of {len(self._text)} characters",
+                "54001",
+                hint="Repeat nothing that repeats itself or has alternatives, as (a+)+ and (a|b)* do.",
+            ) from None
+        return found
+
+    def find(self, place: int) -> regex.Match[str] | None:
+        """The leftmost match from a place on, the longest of them."""
+        pattern, text = self._pattern, self._text
+        found = self.run(pattern.compiled.search, place)
+        if found is None or not pattern.longest:
+            return found
+        for end in range(len(text), found.end(), -1):
+            longer = self.run(pattern.compiled.fullmatch, found.start(), end)
+            if longer is not None:
+                return longer
+        return self.run(pattern.compiled.fullmatch, found.start(), found.end())
+
+
+def find(pattern: Pattern, text: str) -> regex.Match[str] | None:
     """The leftmost match, the longest of them."""
+    return _searched(pattern, text).find(0)
+
+
+def _searched(pattern: Pattern, text: str) -> _Search:
     if pattern.refused is not None:
         raise not_supported(pattern.refused)
-    if place == 0:
-        _check(pattern, text)
-    found = pattern.compiled.search(text, place)
-    if found is None or not pattern.longest:
-        return found
-    for end in range(len(text), found.end(), -1):
-        longer = pattern.compiled.fullmatch(text, found.start(), end)
-        if longer is not None:
-            return longer
-    return pattern.compiled.fullmatch(text, found.start(), found.end())
+    _check(pattern, text)
+    return _Search(pattern, text)
 
 
-def find_all(pattern: Pattern, text: str, *, degenerate: bool = True) -> Iterator[re.Match[str]]:
+def find_all(pattern: Pattern, text: str, *, degenerate: bool = True) -> Iterator[regex.Match[str]]:
     """All matches that do not overlap; without `degenerate`, no empty one at an end or after another."""
+    search = _searched(pattern, text)
     place = previous = 0
     while place <= len(text):
-        found = find(pattern, text, place)
+        found = search.find(place)
         if found is None:
             return
         if degenerate or (found.start() < len(text) and found.end() > previous):

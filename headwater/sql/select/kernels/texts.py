@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from regex import Match
+
 from headwater.core.errors import UserError, not_supported
 from headwater.sql.select.kernels import regex
 from headwater.sql.select.kernels.kernel import Kernel, row_wise
@@ -305,11 +307,11 @@ def _replaced(text: str, pattern: str, new: str, flags: str) -> str:
     return "".join(parts) + text[place:]
 
 
-def _expanded(found: re.Match[str], new: str) -> str:
+def _expanded(found: Match[str], new: str) -> str:
     def piece(escape: re.Match[str]) -> str:
         character = escape.group(1)
         if character == "&":
-            return found.group()
+            return str(found.group())
         if character in "123456789":
             return found.group(int(character)) or "" if int(character) <= found.re.groups else ""
         return "\\" if character == "\\" else escape.group()
@@ -317,7 +319,7 @@ def _expanded(found: re.Match[str], new: str) -> str:
     return re.sub(r"\\(.)", piece, new, flags=re.DOTALL)
 
 
-def _groups(found: re.Match[str]) -> list[str | None]:
+def _groups(found: Match[str]) -> list[str | None]:
     return list(found.groups()) if found.re.groups else [found.group()]
 
 
@@ -340,9 +342,7 @@ def _all_matches(text: str, pattern: str, flags: str) -> list[list[str | None]]:
 
 def _substring_of(text: str, pattern: str) -> str | None:
     found = regex.find(regex.compiled(pattern), text)
-    if found is None:
-        return None
-    return found.group(1) if found.re.groups else found.group()
+    return None if found is None else _groups(found)[0]
 
 
 def _no_global(function: str, flags: str) -> None:
