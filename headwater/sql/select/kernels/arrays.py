@@ -17,7 +17,7 @@ from headwater.sql.select.kernels.kernel import Interval, Kernel, row_wise
 from headwater.sql.select.kernels.numerics import canonical, exact_sum
 from headwater.sql.select.kernels.times import add_months
 
-_ROWS_MAX: Final = 50_000_000
+_ROWS_MAX: Final = 16_000_000
 
 
 def _join(arrays: pa.Array, types: pa.Array, separators: pa.Array, nulls: pa.Array) -> pa.Array:
@@ -79,12 +79,12 @@ def _numerics(start_text: str, stop_text: str, step_text: str) -> list[str]:
             raise UserError(f"{name}{' value' if name != 'step size' else ''} cannot be {what}", "22023")
     if step == 0:
         raise _zero_step()
+    if (stop - start) / step > _ROWS_MAX:
+        raise _too_long()
     values: list[str] = []
     while (start <= stop) if step > 0 else (start >= stop):
         values.append(canonical(start))
         start = exact_sum((start, step))
-        if len(values) > _ROWS_MAX:
-            raise _too_long()
     return values
 
 
@@ -93,6 +93,8 @@ def _moments(start: int, stop: int, step: Interval) -> list[int]:
     length = (months * 30 + days) * DAY_US + microseconds
     if length == 0:
         raise _zero_step()
+    if (stop - start) // length > _ROWS_MAX:
+        raise _too_long()
     values: list[int] = []
     while (start <= stop) if length > 0 else (start >= stop):
         values.append(start)
@@ -100,7 +102,7 @@ def _moments(start: int, stop: int, step: Interval) -> list[int]:
         if months:
             day = int(add_months(np.array([day]), np.array([months]))[0])
         start = (day + days) * DAY_US + start % DAY_US + microseconds
-        if len(values) > _ROWS_MAX:
+        if len(values) > _ROWS_MAX:  # a month less 29 days may go back, and never arrive
             raise _too_long()
     return values
 

@@ -19,7 +19,7 @@ Not here: the kernels (one file a family), which functions use them (functions/)
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -28,6 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.core.errors import UserError
+from headwater.core.limits import KERNEL_BATCH_BYTES_MAX
 from headwater.formats.arrow import INTERVAL_TYPE
 from headwater.sql.select.kernels.errors import KernelError, marked_text
 
@@ -80,6 +81,10 @@ _SPARK: Final[dict[str, str]] = {
 }
 
 
+_ITEM_BYTES: Final = {"text": 1, "bytea": 1}
+_ARRAY_ITEM_BYTES: Final = 64  # of Python's, on the way
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """A named column-wise function; NULLs are its own affair."""
@@ -119,18 +124,35 @@ def row_wise(
 
     def run(*arrays: pa.Array) -> pa.Array:
         columns = [values_of(array) for array in arrays]
+        results: Iterable[Any]
         if strict and len(columns) == 1:
-            results = [None if value is None else function(value) for value in columns[0]]
+            results = (None if value is None else function(value) for value in columns[0])
         elif strict:
-            results = [
+            results = (
                 None if any(value is None for value in row) else function(*row)
                 for row in zip(*columns, strict=True)
-            ]
+            )
         else:
-            results = [function(*row) for row in zip(*columns, strict=True)]
-        return array_of_values(results, returns)
+            results = (function(*row) for row in zip(*columns, strict=True))
+        item_bytes = _ITEM_BYTES.get(returns, _ARRAY_ITEM_BYTES if returns.endswith("[]") else 0)
+        return array_of_values(list(_bounded(results, item_bytes) if item_bytes else results), returns)
 
     return Kernel(name, arguments, returns, run, raises)
+
+
+def _bounded(values: Iterable[Any], item_bytes: int) -> Iterator[Any]:
+    """Values of many items each, as long as there is room for them."""
+    left = KERNEL_BATCH_BYTES_MAX // item_bytes
+    for value in values:
+        if value is not None:
+            left -= len(value)
+            if left < 0:
+                raise UserError(
+                    "the values of a batch of rows take more than 1 GiB",
+                    "54000",
+                    hint="Ask for shorter values, or for fewer rows.",
+                )
+        yield value
 
 
 def values_of(array: pa.Array) -> list[Any]:

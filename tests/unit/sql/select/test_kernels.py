@@ -8,6 +8,7 @@ called as Spark would call it, without Spark.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -342,3 +343,23 @@ def test_an_interval_whose_parts_do_not_fit_is_out_of_range() -> None:
 def test_no_two_kernels_share_a_name() -> None:
     assert len({kernel.name for kernel in KERNELS}) == len(KERNELS)
     assert all(isinstance(kernel, Kernel) and kernel.name.startswith("hw_") for kernel in KERNELS)
+
+
+def test_values_of_a_batch_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headwater.sql.select.kernels.kernel.KERNEL_BATCH_BYTES_MAX", 1_000)
+    repeat = KERNELS_BY_NAME["hw_repeat"].function
+    texts = pa.array(["x", None, "y"])
+    assert len(repeat(texts, pa.array([500, 500, 500], pa.int32()))) == 3
+    with pytest.raises(UserError, match="take more than 1 GiB") as raised:
+        repeat(texts, pa.array([500, 500, 501], pa.int32()))
+    assert raised.value.sqlstate == "54000"
+
+
+@pytest.mark.parametrize("last", ["100000000", "1e131000", "-100000000"])
+def test_a_series_that_is_too_long_is_refused_before_it_is_begun(last: str) -> None:
+    series = KERNELS_BY_NAME["hw_series_numeric"].function
+    step = "-1" if last.startswith("-") else "1"
+    began_s = time.monotonic()
+    with pytest.raises(UserError, match="a series of more than 16000000 rows"):
+        series(pa.array(["1"]), pa.array([last]), pa.array([step]))
+    assert time.monotonic() - began_s < 1
