@@ -59,8 +59,7 @@ def current(session: SqlSession, prepared: Prepared) -> SelectPlan:
     What a client has been told of the columns must stay true.
     """
     made: SelectPlan = prepared.plan  # type: ignore[assignment]
-    fresh = session.world.clock.now_ms() - made.made_at_ms <= _PLAN_AGE_MS_MAX
-    if fresh and made.catalog_version == session.state.version:
+    if is_current(session, made.catalog_version, made.made_at_ms):
         return made
     again = plan(session, prepared.parsed.statement, prepared.parameters)
     if prepared.told and again.query.columns() != prepared.columns:
@@ -68,6 +67,12 @@ def current(session: SqlSession, prepared: Prepared) -> SelectPlan:
             "cached plan must not change result type", "0A000", hint="Prepare the statement again."
         )
     return again
+
+
+def is_current(session: SqlSession, catalog_version: int, made_at_ms: int) -> bool:
+    """Whether a plan that was made against this catalog at this time may still be used."""
+    fresh = session.world.clock.now_ms() - made_at_ms <= _PLAN_AGE_MS_MAX
+    return fresh and catalog_version == session.state.version
 
 
 def run_read(session: SqlSession, read: PreparedRead) -> AsyncIterator[pa.RecordBatch]:

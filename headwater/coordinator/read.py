@@ -271,13 +271,13 @@ class Reads:
         only_files = bool(read.plans) and not read.inputs.sources and not read.inputs.system
         if wanted == "duckdb":
             return "duckdb"
-        refusal = spark_sql.supported(read.query) if only_files else None
-        if wanted == "spark":
-            if refusal is not None:
-                raise refusal
-            return "spark" if only_files else "duckdb"
-        large = read.bytes() > SMALL_READ_BYTES_MAX
-        return "spark" if large and only_files and refusal is None else "duckdb"
+        small = wanted == "auto" and read.bytes() <= SMALL_READ_BYTES_MAX
+        if small or not only_files:
+            return "duckdb"
+        refusal = spark_sql.supported(read.query)
+        if refusal is not None and wanted == "spark":
+            raise refusal
+        return "spark" if refusal is None else "duckdb"
 
     def run(self, read: PreparedRead, wanted: EngineChoice) -> AsyncIterator[pa.RecordBatch]:
         """Batches of the result; the hold is released at the end or when closed early."""

@@ -7,6 +7,7 @@ that come at one timestamp; so two of them never see each other half done.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ import pyarrow as pa
 from headwater.catalog.state import Item
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
 from headwater.coordinator.composed import Composed
-from headwater.coordinator.queries import batches_of, collect
+from headwater.coordinator.queries import batches_of, collect, is_current
 from headwater.coordinator.rows import complete_rows, target_columns, writable, write_rows
 from headwater.coordinator.tables import check_not_null, deleted, inserted
 from headwater.core.errors import UserError, not_supported
@@ -36,20 +37,33 @@ if TYPE_CHECKING:
 # INSERT
 
 
+@dataclass(frozen=True, slots=True)
+class InsertPlan:
+    """What an INSERT was planned to be, and against which catalog."""
+
+    item: Item
+    targets: tuple[Column, ...]
+    query: Query | None
+    catalog_version: int
+    made_at_ms: int
+
+
 def _plan_insert(
     session: SqlSession, statement: Insert, parameter_types: tuple[SqlType | None, ...]
-) -> tuple[Item, tuple[Column, ...], Query | None]:
+) -> InsertPlan:
     item = writable(session, statement.table)
     targets = target_columns(item, statement.columns)
+    version, clock = session.state.version, session.world.clock
     if statement.query is None:
-        return item, (), None
+        return InsertPlan(item, (), None, version, clock.now_ms())
     text, offset = statement.query.text, statement.query.offset
     names, facts = session.names(), session.facts()
     if not statement.columns and len(targets) > 1:
         # Without a list of columns fewer values than columns may be given: the first ones are meant.
         given = values_width(text) or len(plan_query(text, names, facts, parameter_types, offset).output)
         targets = targets[: max(1, given)] if given <= len(targets) else targets
-    return item, targets, plan_query(text, names, facts, parameter_types, offset, targets)
+    query = plan_query(text, names, facts, parameter_types, offset, targets)
+    return InsertPlan(item, targets, query, version, clock.now_ms())
 
 
 def describe_insert(
@@ -59,10 +73,10 @@ def describe_insert(
     statement = parsed.statement
     if not isinstance(statement, Insert):
         raise UserError("INSERT needs a table", "42601")
-    item, _, query = _plan_insert(session, statement, parameter_types)
-    returning = _plan_returning(session, statement, item)
+    plan = _plan_insert(session, statement, parameter_types)
+    returning = _plan_returning(session, statement, plan.item)
     columns = None if returning is None else returning.columns()
-    return Prepared(parsed, () if query is None else query.parameters, columns)
+    return Prepared(parsed, () if plan.query is None else plan.query.parameters, columns, plan)
 
 
 def _plan_returning(session: SqlSession, statement: Insert, item: Item) -> Query | None:
@@ -84,14 +98,17 @@ async def run_insert(session: SqlSession, prepared: Prepared, arguments: tuple[s
     statement = prepared.parsed.statement
     if not isinstance(statement, Insert):
         raise UserError("INSERT needs a table", "42601")
-    item, targets, query = _plan_insert(session, statement, prepared.parameters)
+    plan: InsertPlan = prepared.plan  # type: ignore[assignment]
+    if not is_current(session, plan.catalog_version, plan.made_at_ms):
+        plan = _plan_insert(session, statement, prepared.parameters)
+    item, query = plan.item, plan.query
     reading = query is not None and bool(query.relation_ids)
     session.enter("single" if reading else "write")
     if query is None:
         given = pa.table({"_": pa.array([None])})
     else:
         given = await collect(session, bind_parameters(query, arguments))
-    rows = await complete_rows(session, item, targets, given)
+    rows = await complete_rows(session, item, plan.targets, given)
     returning = _plan_returning(session, statement, item)
     returned = None if returning is None else await _returned(session, returning, item, rows)
     await write_rows(session, item, inserted(rows))

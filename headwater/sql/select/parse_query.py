@@ -6,6 +6,7 @@ Not here: FROM (parse_from.py), expressions (parse_expression.py), meaning (bind
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final, Literal
 
 from headwater.core.errors import not_supported, syntax_error
@@ -47,6 +48,7 @@ _STARTS: Final[dict[str, Callable[[Grammar], Syntax]]] = {
 }
 
 
+@lru_cache(maxsize=1)  # INSERT asks for the width of long lists of values, and then for all of it
 def parse_query(text: str) -> QuerySyntax:
     """The query that a text is; an end mark may follow it."""
     parser = Parser(text)

@@ -65,6 +65,8 @@ def constant(text: str | None, type_: SqlType) -> str:
         return null_literal(type_)
     if type_.kind == "numeric" and type_.scale is None:
         return string_literal(text)
+    if type_.kind in ("int2", "int4", "int8"):
+        return _scalar_literal(int(text), type_)
     return _literal(
         _plain(from_text(pa.array([text], pa.string()), type_.bare() if _textual(type_) else type_)), type_
     )
