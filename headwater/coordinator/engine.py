@@ -1,6 +1,7 @@
 """DuckDB in this process: constants, system relations, small reads.
 
-One in-memory database, one cursor per query, a small pool of threads.  A query can
+One in-memory database, one cursor per query, two small pools of threads: reads of files
+have their own, so that whoever asks for something small does not wait behind them.  A query can
 be interrupted from the event loop.  Relations are handed in as table expressions
 over Parquet files or as Arrow tables under a name of their own.
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from headwater.core.errors import UserError
 from headwater.core.limits import (
     DUCKDB_MEMORY_MAX,
     DUCKDB_THREADS_MAX,
+    INTERRUPT_S,
     PEEKS_CONCURRENT_MAX,
     RESULT_BATCH_ROWS,
 )
@@ -49,23 +51,24 @@ class Engine:
         # pages of local files are in the machine's own cache anyway, and footers cost 1 ms in 30 files.
         self._database.execute("SET enable_external_file_cache = false")
         register_duckdb(self._database)
-        self._threads = ThreadPoolExecutor(PEEKS_CONCURRENT_MAX, thread_name_prefix="duckdb")
+        self._for_files = ThreadPoolExecutor(PEEKS_CONCURRENT_MAX, thread_name_prefix="duckdb-files")
+        self._for_others = ThreadPoolExecutor(PEEKS_CONCURRENT_MAX, thread_name_prefix="duckdb")
 
     async def run(
-        self, sql: str, schema: pa.Schema, tables: Mapping[str, pa.Table]
+        self, sql: str, schema: pa.Schema, tables: Mapping[str, pa.Table], *, files: bool = False
     ) -> AsyncIterator[pa.RecordBatch]:
-        """Batches of the query's result in `schema`; interrupted when the iteration is closed."""
+        """Batches of the query's result in `schema`; interrupted when the iteration is closed.
+
+        `files` says that it is a user's read of a table's files.
+        """
+        threads = self._for_files if files else self._for_others
         cursor = self._database.cursor()
-        loop = asyncio.get_running_loop()
-        running: asyncio.Future[Any] | None = None
         try:
-            running = loop.run_in_executor(self._threads, _start, cursor, sql, schema, tables)
-            reader, first = await _uninterrupted(running, cursor)
+            reader, first = await _ended(threads.submit(_start, cursor, sql, schema, tables), cursor)
             for batch in first:
                 yield batch
             while reader is not None:
-                running = loop.run_in_executor(self._threads, _next, reader, schema)
-                batch = await _uninterrupted(running, cursor)
+                batch = await _ended(threads.submit(_next, reader, schema), cursor)
                 if batch is None:
                     break
                 yield batch
@@ -91,18 +94,21 @@ class Engine:
         return batches[0].column(0)[0].as_py() if batches and batches[0].num_rows else None
 
     def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self._for_files, self._for_others):
+            threads.shutdown(wait=False, cancel_futures=True)
         self._database.close()
 
 
-async def _uninterrupted(running: asyncio.Future[Any], cursor: duckdb.DuckDBPyConnection) -> Any:
-    """Wait for the thread; if we are cancelled, interrupt DuckDB and wait until it has let go."""
+async def _ended(work: Future[Any], cursor: duckdb.DuckDBPyConnection) -> Any:
+    """What a thread has made; if we are cancelled, DuckDB is interrupted, or work not begun taken back."""
+    running = asyncio.wrap_future(work)
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
-        cursor.interrupt()
-        await asyncio.wait([running])
-        if not running.cancelled():
+        while not running.done() and not work.cancel():
+            cursor.interrupt()  # again and again: before the query has begun it is not heard
+            await asyncio.wait([running], timeout=INTERRUPT_S)
+        if not work.cancelled():
             running.exception()  # looked at, so that nobody complains
         raise
 

@@ -326,7 +326,7 @@ class Reads:
     async def _on_duckdb(self, read: PreparedRead) -> AsyncIterator[pa.RecordBatch]:
         sql, tables = self.duckdb_text(read)
         schema = state_schema(Relation(read.query.columns()))
-        async for batch in self._world.engine.run(sql, schema, tables):
+        async for batch in self._world.engine.run(sql, schema, tables, files=bool(read.plans)):
             yield batch
 
     def spark_peek(self, read: PreparedRead, explain: bool = False) -> Peek:

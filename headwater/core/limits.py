@@ -85,7 +85,10 @@ PEEK_ATTEMPTS_MAX = 2
 """A query on Spark is sent so often: one that has ended the cluster that often may do it every time."""
 DUCKDB_MEMORY_MAX = "1GB"
 DUCKDB_THREADS_MAX = 2
+INTERRUPT_S = 0.02
+"""How often DuckDB is told that nobody waits for a query any more, until it has heard it."""
 PEEKS_CONCURRENT_MAX = 8
+"""Reads of files that DuckDB runs at a time, and as many of anything else; others wait for their turn."""
 
 # Subscribe
 SUBSCRIBE_QUEUE_BATCHES_MAX = 1_000

@@ -1,0 +1,37 @@
+"""DuckDB in process: what is small does not wait behind what is large, and what nobody waits for ends."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pyarrow as pa
+
+from headwater.coordinator.engine import Engine
+from headwater.core.limits import PEEKS_CONCURRENT_MAX
+
+SCHEMA = pa.schema([("n", pa.int64())])
+ENDLESS = "SELECT count(*) AS n FROM range(1000000000000) WHERE range % 7 = 3"
+ANSWER_S_MAX = 20.0
+
+
+def test_a_constant_does_not_wait_behind_as_many_reads_as_there_may_be(tmp_path: Path) -> None:
+    async def all_rows(engine: Engine, sql: str, files: bool) -> list[pa.RecordBatch]:
+        return [batch async for batch in engine.run(sql, SCHEMA, {}, files=files)]
+
+    async def main() -> None:
+        engine = Engine(tmp_path)
+        reads = [
+            asyncio.create_task(all_rows(engine, ENDLESS, True)) for _ in range(PEEKS_CONCURRENT_MAX + 1)
+        ]
+        await asyncio.sleep(0)  # each has asked for its thread before the constant does
+        answer = await asyncio.wait_for(all_rows(engine, "SELECT 1 AS n", False), ANSWER_S_MAX)
+        assert [batch.to_pylist() for batch in answer] == [[{"n": 1}]]
+        assert not any(read.done() for read in reads)
+        for read in reads:
+            read.cancel()
+        ended = asyncio.gather(*reads, return_exceptions=True)
+        assert {type(end) for end in await asyncio.wait_for(ended, ANSWER_S_MAX)} == {asyncio.CancelledError}
+        engine.close()
+
+    asyncio.run(main())
