@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -140,18 +140,22 @@ def _filled_sql(columns: list[str], keys: list[str], state: str, tail: str) -> s
     return f"SELECT {', '.join(values)} FROM ({versions}) v GROUP BY {', '.join(keys)}"
 
 
+Report = Callable[[Sequence[tuple[Any, bytes]]], None]
+"""Sends messages with their payloads, all of them or none."""
+
+
 class Run:
     """A peek under way.  What it has to say is dropped once it is cancelled: nobody waits for it."""
 
-    def __init__(self, peek: Peek, report: Callable[..., None]) -> None:
+    def __init__(self, peek: Peek, report: Report) -> None:
         self.peek = peek
         self.job_group = f"{peek.peek_id}-{peek.attempt}"
         self.cancelled = threading.Event()
         self._report = report
 
-    def report(self, message: Any, payload: bytes = b"") -> None:
+    def report(self, *messages: tuple[Any, bytes]) -> None:
         if not self.cancelled.is_set():
-            self._report(message, payload)
+            self._report(messages)
 
 
 class Reader:
@@ -161,7 +165,7 @@ class Reader:
         self,
         spark: SparkSession,
         data_dir: Path,
-        report: Callable[..., None],
+        report: Report,
         lost: Callable[[Exception], None],
     ) -> None:
         self._spark = spark
@@ -237,15 +241,16 @@ class Reader:
             text = frame._jdf.queryExecution().explainString(
                 self._spark._jvm.org.apache.spark.sql.execution.ExplainMode.fromString("formatted")
             )
-            run.report(PeekDone(peek.peek_id, text))
+            run.report((PeekDone(peek.peek_id, text), b""))
             return
         folder = result_folder(peek.peek_id, peek.attempt)
-        for piece in pieces(frame, Keep(str(self._data_dir), folder, peek.columns)):
-            if piece["path"] is not None:
-                run.report(PeekFile(peek.peek_id, piece["path"]))
-            else:
-                run.report(PeekRows(peek.peek_id), piece["stream"])
-        run.report(PeekDone(peek.peek_id))
+        rows: list[tuple[Any, bytes]] = [
+            (PeekRows(peek.peek_id), piece["stream"])
+            if piece["path"] is None
+            else (PeekFile(peek.peek_id, piece["path"]), b"")
+            for piece in pieces(frame, Keep(str(self._data_dir), folder, peek.columns))
+        ]
+        run.report(*rows, (PeekDone(peek.peek_id), b""))
 
     def _create_view(self, name: str, plan: ReadPlan, views: list[str]) -> None:
         state = [file.path for file in plan.state]
@@ -270,7 +275,8 @@ class Reader:
 
     def _fail(self, run: Run, error: Exception) -> None:
         user = error if isinstance(error, UserError) else translate_error(str(error))
-        run.report(PeekFailed(run.peek.peek_id, user.sqlstate, user.message, user.detail, user.hint))
+        failed = PeekFailed(run.peek.peek_id, user.sqlstate, user.message, user.detail, user.hint)
+        run.report((failed, b""))
 
 
 def pieces(frame: DataFrame, keep: Keep) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ import shutil
 import signal
 import socket
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -57,10 +58,14 @@ class Connection:
         self.open = True
 
     def send(self, message: Any, payload: bytes = b"") -> None:
-        frame = protocol.encode(message, payload)
+        self.send_all([(message, payload)])
+
+    def send_all(self, messages: Sequence[tuple[Any, bytes]]) -> None:
+        """At once: who has received the first of them receives the others, even if we are killed."""
+        frames = b"".join(protocol.encode(message, payload) for message, payload in messages)
         with self._lock:
             try:
-                self._sock.sendall(frame)
+                self._sock.sendall(frames)
             except OSError:
                 self.open = False
 
@@ -120,9 +125,13 @@ class Cluster:
 
     def report(self, message: Any, payload: bytes = b"") -> None:
         """Send a response; without an environment it is dropped, because all is stated anew."""
+        self.report_all([(message, payload)])
+
+    def report_all(self, messages: Sequence[tuple[Any, bytes]]) -> None:
+        """Send responses that belong together."""
         connection = self._connection
         if connection is not None and connection.open:
-            connection.send(message, payload)
+            connection.send_all(messages)
 
     def serve(self, connection: Connection) -> None:
         """Obey one environment until it goes or a newer one comes."""
@@ -300,7 +309,8 @@ def run_cluster(options: ClusterOptions) -> None:
         lambda message, payload=b"": cluster.report(message, payload),
         SecretStore(options.data_dir).get,
     )
-    cluster = Cluster(world, Reader(spark, options.data_dir, world.report, driver_lost))
+    reader = Reader(spark, options.data_dir, lambda messages: cluster.report_all(messages), driver_lost)
+    cluster = Cluster(world, reader)
     cluster.start()
     sock = listen(options.listen)
     for number in (signal.SIGTERM, signal.SIGINT):

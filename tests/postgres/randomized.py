@@ -157,6 +157,9 @@ class Episode:
     ) -> None:
         self._server = server
         self._database = database
+        # What was answered must be there when the server has been killed, or this test knows other columns.
+        name = database.name
+        database.run("SET synchronous_commit = on", f"ALTER DATABASE {name} SET synchronous_commit = on")
         self._random = seeded(seed)
         self._say = say
         self._here = Following(server, database)
