@@ -140,6 +140,8 @@ def _filled_sql(columns: list[str], keys: list[str], state: str, tail: str) -> s
     return f"SELECT {', '.join(values)} FROM ({versions}) v GROUP BY {', '.join(keys)}"
 
 
+SEE_LOG = "A defect; nothing is lost by it. The cluster's log says more."
+
 Report = Callable[[Sequence[tuple[Any, bytes]]], None]
 """Sends messages with their payloads, all of them or none."""
 
@@ -201,7 +203,10 @@ class Reader:
 
     def _cancel(self, run: Run) -> None:
         run.cancelled.set()
-        self._spark.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(run.job_group)
+        try:
+            self._spark.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(run.job_group)
+        except (Py4JError, OSError) as error:
+            self._lost(error)  # there is nothing to cancel any more, nor to do anything else with
 
     def _run(self, run: Run) -> None:
         views: list[str] = []
@@ -214,7 +219,7 @@ class Reader:
                 self._lost(error)  # does not return: the peek is sent again to the next process
             self._fail(run, error)
         except Exception:
-            self._fail(run, UserError("internal error on the cluster", "XX000"))
+            self._fail(run, UserError("internal error on the cluster", "XX000", hint=SEE_LOG))
             raise
         finally:
             self._end(run, views)

@@ -160,13 +160,13 @@ class Cluster:
         self.world.ts_floor = max(self.world.ts_floor, hello.ts_floor)
         # Before reports can go there: an environment takes what comes first for the answer.
         connection.send(protocol.Welcome(protocol.PROTOCOL_VERSION, os.getpid()))
-        previous, self._connection = self._connection, connection
-        if previous is not None:
-            previous.end()
-        # Nobody waits for these any more; what is still wanted is asked for again.
+        # Nobody waits for these any more; what is still wanted is asked for again, and then answered once.
         self._reader.cancel_all()
         for verification in list(self._verifications.values()):
             verification.cancel()
+        previous, self._connection = self._connection, connection
+        if previous is not None:
+            previous.end()
         self._stated = set()
         return True
 

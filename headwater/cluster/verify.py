@@ -25,6 +25,7 @@ import pyarrow as pa
 from headwater.cluster.compare import CompareTask, Comparison, FetchTask
 from headwater.cluster.ingestion import Ingestion
 from headwater.cluster.jobs import DriverLost, Pool
+from headwater.cluster.read import SEE_LOG
 from headwater.cluster.world import World
 from headwater.core.change import FileEntry, ReadPlan
 from headwater.core.errors import DefiniteError, HeadwaterError, UserError
@@ -91,7 +92,8 @@ class Verification:
             hint = getattr(error, "hint", None)
             self._report(PeekFailed(peek_id, sqlstate, str(error), None, hint))
         except Exception:
-            self._report(PeekFailed(peek_id, "XX000", "internal error on the cluster", None, None))
+            what = f'internal error on the cluster while it compared table "{self._command.name}"'
+            self._report(PeekFailed(peek_id, "XX000", what, None, SEE_LOG))
             raise
         else:
             self._send(rows)

@@ -7,6 +7,7 @@ wait for a client that is slow is looked at in the data directory.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import psycopg
 import pytest
@@ -46,13 +47,18 @@ def test_rows_are_those_of_the_other_engine_and_in_order(
     eventually(lambda: not kept(busy_server))
 
 
+def first_rows(session: psycopg.Connection) -> list[Any]:
+    """Of a cursor that stays open, in a transaction that does."""
+    session.execute("BEGIN")
+    session.execute(f"DECLARE c CURSOR FOR {QUERY}")
+    return session.execute("FETCH 10 c").fetchall()
+
+
 @pytest.mark.timeout(600)
 def test_a_client_that_leaves_early_leaves_nothing_behind(
     busy_server: HeadwaterServer, session: psycopg.Connection
 ) -> None:
-    session.execute("BEGIN")
-    session.execute(f"DECLARE c CURSOR FOR {QUERY}")
-    assert len(session.execute("FETCH 10 c").fetchall()) == 10
+    assert len(first_rows(session)) == 10
     assert kept(busy_server)
     session.execute("ROLLBACK")
     eventually(lambda: not kept(busy_server))
@@ -62,9 +68,7 @@ def test_a_client_that_leaves_early_leaves_nothing_behind(
 def test_a_client_reads_on_when_the_cluster_has_gone(
     busy_server: HeadwaterServer, session: psycopg.Connection
 ) -> None:
-    session.execute("BEGIN")
-    session.execute(f"DECLARE c CURSOR FOR {QUERY}")
-    found = session.execute("FETCH 10 c").fetchall()
+    found = first_rows(session)
     busy_server.kill_cluster()
     found += session.execute(f"FETCH {ROWS} c").fetchall()
     session.execute("COMMIT")

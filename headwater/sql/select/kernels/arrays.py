@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from headwater.core.errors import UserError
+from headwater.core.errors import UserError, not_supported
 from headwater.core.types import type_from_json
 from headwater.formats.text import to_text
 from headwater.sql.select.kernels.intervals import DAY_US
@@ -59,7 +59,8 @@ def _zero_step() -> UserError:
 
 
 def _too_long() -> UserError:
-    return UserError(f"a series of more than {_ROWS_MAX} rows not yet supported", "0A000")
+    hint = "Make it of several shorter ones; a series of integers by ones may be longer."
+    return not_supported(f"a series of more than {_ROWS_MAX} rows", hint=hint)
 
 
 def _integers(start: int, stop: int, step: int) -> list[int]:
