@@ -252,7 +252,7 @@ class Reader:
         rows: list[tuple[Any, bytes]] = [
             (PeekRows(peek.peek_id), piece["stream"])
             if piece["path"] is None
-            else (PeekFile(peek.peek_id, piece["path"]), b"")
+            else (PeekFile(peek.peek_id, piece["path"], piece["rows"]), b"")
             for piece in pieces(frame, Keep(str(self._data_dir), folder, peek.columns))
         ]
         run.report(*rows, (PeekDone(peek.peek_id), b""))

@@ -23,9 +23,9 @@ from headwater.core.relation import Relation
 from headwater.formats.arrow import state_schema
 from headwater.persist.results import write_result
 
-PIECE = "partition INT, stream BINARY, path STRING, failure STRING, hint STRING"
+PIECE = "partition INT, stream BINARY, path STRING, rows BIGINT, failure STRING, hint STRING"
 """What is known of a partition's rows: an Arrow stream, or a file, or why neither."""
-_PIECE_TYPES = (pa.int32(), pa.binary(), pa.string(), pa.string(), pa.string())
+_PIECE_TYPES = (pa.int32(), pa.binary(), pa.string(), pa.int64(), pa.string(), pa.string())
 _PIECE_NAMES = [column.split()[0] for column in PIECE.split(", ")]
 
 
@@ -39,18 +39,19 @@ class Keep:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         schema = state_schema(Relation.from_json(self.columns))
+        kept: tuple[Any, ...]
         try:
-            stream, path = self._keep((_declared(batch, schema) for batch in batches), schema)
-            failure = hint = None
+            kept = (*self._keep((_declared(batch, schema) for batch in batches), schema), None, None)
         except UserError as error:
-            stream = path = None
-            failure, hint = error.message, error.hint
+            kept = (None, None, None, error.message, error.hint)
         task = TaskContext.get()
-        piece = (task.partitionId() if task is not None else 0, stream, path, failure, hint)
+        piece = (task.partitionId() if task is not None else 0, *kept)
         arrays = [pa.array([value], type_) for value, type_ in zip(piece, _PIECE_TYPES, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, _PIECE_NAMES)
 
-    def _keep(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> tuple[bytes | None, str | None]:
+    def _keep(
+        self, batches: Iterator[pa.RecordBatch], schema: pa.Schema
+    ) -> tuple[bytes | None, str | None, int | None]:
         first: list[pa.RecordBatch] = []
         size = 0
         for batch in batches:
@@ -58,12 +59,12 @@ class Keep:
             size += batch.nbytes
             if size > RESULT_INLINE_BYTES_MAX:
                 rows = chain(first, batches)
-                return None, write_result(Path(self.data_dir), self.folder, rows, schema)
+                return None, *write_result(Path(self.data_dir), self.folder, rows, schema)
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, schema) as writer:
             for batch in first:
                 writer.write_batch(batch)
-        return sink.getvalue().to_pybytes(), None
+        return sink.getvalue().to_pybytes(), None, None
 
 
 def _declared(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

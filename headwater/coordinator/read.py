@@ -352,7 +352,7 @@ class Reads:
                 if isinstance(answer, pa.RecordBatch):
                     yield answer
                 elif isinstance(answer, PeekFile):
-                    batches = read_result(self._world.data_dir, answer.path)
+                    batches = read_result(self._world.data_dir, answer.path, answer.rows)
                     while (batch := await asyncio.to_thread(next, batches, None)) is not None:
                         yield batch
         finally:

@@ -195,6 +195,7 @@ class PeekFile:
 
     peek_id: str
     path: str
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,11 @@ def result_folder(peek_id: str, attempt: int) -> str:
     return f"{_ROOT}/{peek_id}.{attempt}"
 
 
-def write_result(data_dir: Path, folder: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> str:
-    """Write rows of a result; their file, relative to the data directory."""
+def write_result(
+    data_dir: Path, folder: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema
+) -> tuple[str, int]:
+    """Write rows of a result; their file, relative to the data directory, and how many they are."""
+    rows = 0
     path = f"{folder}/{unique_name()[:12]}.arrow"
     target = data_dir / path
     try:
@@ -37,21 +40,26 @@ def write_result(data_dir: Path, folder: str, batches: Iterable[pa.RecordBatch],
         with target.open("wb") as sink, pa.ipc.new_stream(sink, schema, options=_OPTIONS) as writer:
             for batch in batches:
                 writer.write_batch(batch)
+                rows += batch.num_rows
     except OSError as error:
         raise UserError(
             f'could not write "{target}": {error.strerror or error}',
             "53100",
             hint="Free space where the data directory is, or ask for fewer rows.",
         ) from error
-    return path
+    return path, rows
 
 
-def read_result(data_dir: Path, path: str) -> Iterator[pa.RecordBatch]:
-    """The rows of a file, batch by batch."""
+def read_result(data_dir: Path, path: str, rows: int) -> Iterator[pa.RecordBatch]:
+    """The rows of a file, batch by batch; an error if they are not as many as were written."""
     try:
         with pa.OSFile(str(data_dir / path)) as file, pa.ipc.open_stream(file) as reader:
-            yield from reader
-    except (OSError, pa.ArrowException) as error:
+            for batch in reader:
+                rows -= batch.num_rows
+                yield batch
+        if rows:  # Arrow takes a file that was cut between two batches for a whole one
+            raise EOFError
+    except (OSError, EOFError, pa.ArrowException) as error:
         raise UserError(
             f'could not read "{data_dir / path}", where the result was kept', "58030", hint="Run it again."
         ) from error

@@ -30,7 +30,7 @@ def kept(data_dir: Path, batches: list[pa.RecordBatch], relation: Relation = REL
 def rows_of(data_dir: Path, piece: dict[str, Any]) -> list[dict[str, Any]]:
     stream, path = piece["stream"], piece["path"]
     assert (stream is None) != (path is None)
-    batches = list(pa.ipc.open_stream(stream) if path is None else read_result(data_dir, path))
+    batches = list(pa.ipc.open_stream(stream) if path is None else read_result(data_dir, path, piece["rows"]))
     found: list[dict[str, Any]] = pa.Table.from_batches(batches, SCHEMA).to_pylist()
     return found
 

@@ -13,12 +13,18 @@ from headwater.persist.results import read_result, remove_result, result_folder,
 BATCHES = [pa.record_batch({"n": [1, 2]}), pa.record_batch({"n": [None, 4]})]
 
 
+ROWS = 4
+
+
 def written(data_dir: Path, peek_id: str, attempt: int) -> str:
-    return write_result(data_dir, result_folder(peek_id, attempt), iter(BATCHES), BATCHES[0].schema)
+    folder = result_folder(peek_id, attempt)
+    path, rows = write_result(data_dir, folder, iter(BATCHES), BATCHES[0].schema)
+    assert rows == ROWS
+    return path
 
 
 def test_rows_come_back_batch_by_batch(tmp_path: Path) -> None:
-    assert list(read_result(tmp_path, written(tmp_path, "p1", 1))) == BATCHES
+    assert list(read_result(tmp_path, written(tmp_path, "p1", 1), ROWS)) == BATCHES
 
 
 def test_an_attempt_is_removed_alone_and_a_result_with_all_of_them(tmp_path: Path) -> None:
@@ -38,6 +44,16 @@ def test_a_disk_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     assert "Free space" in str(raised.value.hint)
 
 
+def test_a_file_that_was_cut_is_an_error_wherever_it_was_cut(tmp_path: Path) -> None:
+    path = written(tmp_path, "p1", 1)
+    content = (tmp_path / path).read_bytes()
+    end_mark_bytes = 8  # without it no row is missing
+    for size in range(len(content) - end_mark_bytes):
+        (tmp_path / path).write_bytes(content[:size])
+        with pytest.raises(UserError, match="where the result was kept"):
+            list(read_result(tmp_path, path, ROWS))
+
+
 @pytest.mark.parametrize("content", [None, b"", b"something else"])
 def test_a_file_that_is_gone_or_damaged_is_an_error_and_no_gap(tmp_path: Path, content: bytes | None) -> None:
     path = written(tmp_path, "p1", 1)
@@ -45,5 +61,5 @@ def test_a_file_that_is_gone_or_damaged_is_an_error_and_no_gap(tmp_path: Path, c
     if content is not None:
         (tmp_path / path).write_bytes(content)
     with pytest.raises(UserError, match=r"could not read .*, where the result was kept") as raised:
-        list(read_result(tmp_path, path))
+        list(read_result(tmp_path, path, ROWS))
     assert raised.value.hint == "Run it again."

@@ -187,14 +187,14 @@ def test_only_clusters_that_had_a_query_count(tmp_path: Path) -> None:
         await cluster.welcome()
         asked = await cluster.hear(protocol.Peek)
         attempts.append(asked.attempt)
-        await cluster.say(protocol.PeekFile(asked.peek_id, "a file"))
+        await cluster.say(protocol.PeekFile(asked.peek_id, "a file", 1))
         await cluster.say(protocol.PeekDone(asked.peek_id))
         await cluster.hear(protocol.Shutdown)
 
     async def work(controller: Controller) -> None:
         assert not controller.connected
         pending = controller.start_peek(peek())
-        assert await pending.answers.get() == protocol.PeekFile("p1", "a file")
+        assert await pending.answers.get() == protocol.PeekFile("p1", "a file", 1)
         assert await pending.answers.get() is None
         assert attempts == [2]
 
