@@ -6,6 +6,8 @@ HEADWATER_CHAOS_S ?= 3600
 export PYTHON HEADWATER_SOAK_S HEADWATER_CHAOS_S
 
 BIN := .venv/bin
+# For what may take hours, and says itself what is too long.
+LONG := $(BIN)/pytest -s -o timeout=0 -o faulthandler_timeout=0
 # Modules that are compiled anew by every process double the time until a server is there.
 unexport PYTHONDONTWRITEBYTECODE
 # Named after the lock's content: when it changes the file is not there and packages are brought up to date.
@@ -54,19 +56,19 @@ test: $(INSTALLED) ## everything: check, then unit, text, wire and chaos tests
 	@scripts/test.sh
 
 bench: setup postgresql ## what load generators reach; numbers on the terminal and in docs/benchmarks.md
-	$(BIN)/pytest -s -o timeout=0 tests/bench/bench_foundation.py
+	$(LONG) tests/bench/bench_foundation.py
 
 bench-postgres: setup postgresql ## what PostgreSQL sources reach, beside the upstream's own tools
-	$(BIN)/pytest -s -o timeout=0 tests/bench/bench_postgres.py
+	$(LONG) tests/bench/bench_postgres.py
 
 bench-versioning: setup postgresql ## what many tables on one source cost
-	$(BIN)/pytest -s -o timeout=0 tests/bench/bench_versioning.py
+	$(LONG) tests/bench/bench_versioning.py
 
 soak: setup postgresql ## eight busy sources for two hours, or for HEADWATER_SOAK_S=seconds
-	$(BIN)/pytest -s -o timeout=0 -o python_files='soak_*.py' tests/chaos
+	$(LONG) -o python_files='soak_*.py' tests/chaos
 
 chaos: setup postgresql ## random writers, cuts, schema changes and kills for an hour, or HEADWATER_CHAOS_S=seconds
-	$(BIN)/pytest -s -o timeout=0 -o python_files='chaos_*.py' tests/postgres
+	$(LONG) -o python_files='chaos_*.py' tests/postgres
 
 demo: $(INSTALLED) java ## start a server with live auctions and watch its tables grow; Ctrl-C ends it
 	$(BIN)/headwater demo

@@ -130,7 +130,7 @@ class Coordinator:
         for task in self._tasks:
             task.cancel()
         try:
-            self.catalog.put_setting(_FLOOR_SETTING, str(self.oracle.floor))
+            self.catalog.put_setting(_FLOOR_SETTING, str(self.oracle.closed))
             self.catalog.put_setting(_HISTORY_SETTING, self._history())
             self.catalog.put_setting(_STATISTICS_SETTING, self._numbers())
         except HeadwaterError as error:
@@ -153,7 +153,7 @@ class Coordinator:
     async def _housekeeping(self) -> None:
         """Let history go where nobody needs it, drop what nobody reads, keep marks and numbers."""
         since_s = looked_s = self.clock.monotonic_s()
-        floor, recorded = self.oracle.floor, self.controller.health.recorded
+        closed, recorded = self.oracle.closed, self.controller.health.recorded
         failed = ""
         while True:
             await asyncio.sleep(COMPACTION_CHECK_S)
@@ -171,9 +171,9 @@ class Coordinator:
                     since_s = now_s
                     self._compact_bindings()
                     await self._keep(_STATISTICS_SETTING, self._numbers())
-                if (now := self.oracle.floor) != floor:
+                if (now := self.oracle.closed) != closed:
                     await self._keep(_FLOOR_SETTING, str(now))
-                    floor = now
+                    closed = now
                 if (now := self.controller.health.recorded) != recorded:
                     await self._keep(_HISTORY_SETTING, self._history())
                     recorded = now
@@ -465,6 +465,6 @@ def _ingestion(state: CatalogState, source: Item, exports: list[dict[str, Any]])
 
 
 def initial_floor(catalog: CatalogStore, ledger: Ledger) -> int:
-    """The oracle's floor at start: nothing that was ever shown or written lies beyond it."""
+    """The oracle's floor at start: nothing that was ever shown, written or promised lies beyond it."""
     saved = int(catalog.get_setting(_FLOOR_SETTING) or 0)
     return max(saved, *(state.ts for state in ledger.writers().values()), 0)

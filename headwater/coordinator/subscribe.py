@@ -12,6 +12,9 @@ A subscriber first gets the rows as of its own timestamp, then the hub's changes
 after it.  If the hub is ahead of that timestamp already, the changes in between are
 computed for this subscriber alone.
 
+Plain tables tick like sources while somebody follows them, with nothing to say: whoever
+waits for progress, or for UP TO, need not wait for the next write.
+
 A hub holds its inputs at the timestamp it has reached, so no fold, sweep or drop can
 take away what it still has to read.
 """
@@ -30,9 +33,9 @@ from headwater.coordinator.read import Inputs, PreparedRead
 from headwater.coordinator.timestamps import Hold
 from headwater.core.change import DELETE, INSERT, OP, POSITION, SEQUENCE, FileEntry
 from headwater.core.errors import TransientError, UserError
-from headwater.core.limits import SUBSCRIBE_QUEUE_BATCHES_MAX
+from headwater.core.limits import SUBSCRIBE_QUEUE_BATCHES_MAX, TICK_INTERVAL_MS_DEFAULT
 from headwater.core.relation import Relation
-from headwater.core.time import TIMESTAMP_END
+from headwater.core.time import TIMESTAMP_END, interval_left, interval_start
 from headwater.formats.arrow import state_schema
 from headwater.persist.combine import quote, relation_sql, scan_files
 from headwater.sql.select.plan import Query
@@ -129,7 +132,7 @@ class Hub:
         bounded = [upper for upper in moving if upper != TIMESTAMP_END]
         if bounded:
             return min(bounded)
-        return self._world.oracle.floor + 1 if self._plain else TIMESTAMP_END
+        return self._world.oracle.closed + 1 if self._plain else TIMESTAMP_END
 
     def _gone(self) -> str | None:
         for item in (*self._inputs.tables, *self._inputs.sources):
@@ -137,12 +140,27 @@ class Hub:
                 return self._world.full_name(item)
         return None
 
+    async def _news(self) -> None:
+        """Until the inputs have progressed, or one of them has gone."""
+        clock, interval_ms = self._world.clock, TICK_INTERVAL_MS_DEFAULT
+
+        def there() -> bool:
+            return self._upper() > self.reached + 1 or self._gone() is not None
+
+        while not there():
+            now_ms = clock.now_ms()
+            left_s = interval_left(interval_start(now_ms, interval_ms), interval_ms, now_ms) / 1000
+            try:
+                async with asyncio.timeout(left_s if self._plain else None):
+                    await self._world.controller.wait_for(there)
+            except TimeoutError:
+                # The interval's beginning, which is the same for all hubs and the time of the sources' ticks.
+                self._world.oracle.close(interval_start(clock.now_ms(), interval_ms))
+
     async def _run(self) -> None:
         try:
             while True:
-                await self._world.controller.wait_for(
-                    lambda: self._upper() > self.reached + 1 or self._gone() is not None
-                )
+                await self._news()
                 gone = self._gone()
                 if gone is not None:
                     raise UserError(
@@ -151,7 +169,7 @@ class Hub:
                 upper = self._upper()
                 until = upper - 1
                 if self._plain and upper != TIMESTAMP_END:
-                    self._world.oracle.show(until)
+                    self._world.oracle.close(until)
                     await self._world.tables.settled(until)
                 async for changes in self.between(self.reached, until, own=True):
                     self.reached = changes.ts  # who joins now has missed this one

@@ -150,7 +150,7 @@ def _readable(world: Coordinator) -> Sequence[tuple[str, int, int]]:
 
 
 def _frontiers(world: Coordinator) -> Sequence[f.Frontiers]:
-    now = world.oracle.floor + 1
+    now = world.oracle.closed + 1
     rows = []
     for id_, since, upper in _readable(world):
         item = world.catalog.state.items[id_]

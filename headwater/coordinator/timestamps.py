@@ -11,6 +11,11 @@ never before a completed write (`floor`); only then does a read wait.
 
 Reading at T raises the floor to T.  Serializable reads leave the floor alone.
 
+Plain tables have no source whose ticks say how far they are complete.  They are `closed`
+up to a timestamp when no write will come at or before it: a subscription closes them
+with the clock, so that its progress goes on while nobody writes.  That is not the floor,
+which would make reads of other tables wait.
+
 A hold keeps the history of some collections readable from a timestamp on: every
 read, transaction, cursor and subscription has one for as long as it lasts.  A
 collection's `since` is the least of its holds and of its retention; it only rises,
@@ -57,20 +62,30 @@ def choose(
 
 
 class Oracle:
-    """The server's notion of the present: what was shown and written last."""
+    """The server's notion of the present: what was shown and written last, and what was promised."""
 
     def __init__(self, clock: Clock, floor: int) -> None:
         self._clock = clock
         self.floor = floor
+        self._closed = floor
+
+    @property
+    def closed(self) -> int:
+        """No write will come at or before this; one that is under way may still have such a timestamp."""
+        return max(self.floor, self._closed)
 
     def show(self, ts: int) -> None:
         """A client is about to see data as of `ts`."""
         if ts < TIMESTAMP_END:
             self.floor = max(self.floor, ts)
 
+    def close(self, ts: int) -> None:
+        """Let no write come at or before `ts`."""
+        self._closed = max(self._closed, ts)
+
     def next_write(self) -> int:
-        """A timestamp for a write: later than everything shown or written."""
-        return max(self._clock.now_ms(), self.floor + 1)
+        """A timestamp for a write: later than everything shown, written or closed."""
+        return max(self._clock.now_ms(), self.closed + 1)
 
 
 class Hold:

@@ -169,7 +169,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             server.stop()
 
 
-@pytest.mark.timeout(1_800)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("death", DEATHS)
 def test_tables_come_and_go_whoever_dies_right_after_the_commit(world: World, death: Death) -> None:
     """Two are made, then two others in their place, then nothing is left of those."""
@@ -195,7 +195,7 @@ def test_tables_come_and_go_whoever_dies_right_after_the_commit(world: World, de
     world.converged()
 
 
-@pytest.mark.timeout(1_800)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("death", DEATHS)
 def test_sources_come_and_go_whoever_dies_right_after_the_commit(world: World, death: Death) -> None:
     world.tables["more"] = "b"
@@ -214,7 +214,7 @@ def test_sources_come_and_go_whoever_dies_right_after_the_commit(world: World, d
     world.converged()
 
 
-@pytest.mark.timeout(1_800)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("death", DEATHS)
 def test_names_that_have_changed_places_stay_so_whoever_dies(world: World, death: Death) -> None:
     world.commit(fed_by_postgres("blue", "a"), fed_by_postgres("green", "b"))
@@ -236,7 +236,7 @@ def connections_made(world: World) -> int:
     return world.server.log_path.read_text(errors="replace").count("cluster connected")
 
 
-@pytest.mark.timeout(1_800)
+@pytest.mark.timeout(900)
 def test_what_is_typed_while_the_cluster_is_away_is_done_when_it_is_back(world: World) -> None:
     """Also what came and went meanwhile, of which the cluster never hears."""
     world.commit(fed_by_postgres("early", "b"), fed_by_generator("early_pairs"))
@@ -259,7 +259,7 @@ def test_what_is_typed_while_the_cluster_is_away_is_done_when_it_is_back(world: 
     world.converged()
 
 
-@pytest.mark.timeout(1_800)
+@pytest.mark.timeout(900)
 def test_a_dropped_table_that_is_still_read_outlives_the_cluster(world: World) -> None:
     world.commit(fed_by_postgres("read", "b"))
     world.tables["read"] = "b"

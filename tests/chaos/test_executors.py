@@ -43,7 +43,7 @@ def executors(server: HeadwaterServer) -> list[int]:
     ]
 
 
-@pytest.mark.timeout(1_200)
+@pytest.mark.timeout(900)
 def test_backfill_ticks_folds_and_reads_go_on_when_an_executor_is_killed(
     spread_server: HeadwaterServer,
 ) -> None:

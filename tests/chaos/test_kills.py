@@ -145,7 +145,7 @@ class World:
                 follower.check_history(connection, at)
 
 
-@pytest.mark.timeout(1_800)
+@pytest.mark.timeout(900)
 def test_after_thirty_kills_every_table_is_what_it_must_be(own_server: HeadwaterServer) -> None:
     seed = int(os.environ.get("HEADWATER_CHAOS_SEED") or secrets.randbelow(1_000_000))
     print(f"seed {seed}: HEADWATER_CHAOS_SEED={seed} repeats the schedule")

@@ -127,7 +127,6 @@ def test_a_subscription_outlives_folds_and_ends_when_its_table_is_dropped(
     follower.start()
     make_fold(busy_server, "followed", id_)
     last = busy_server.query("SELECT mz_now()::text FROM followed LIMIT 1")[0][0]
-    busy_server.query("INSERT INTO followed VALUES (-1, 'the end')")  # a plain table progresses by its writes
     eventually(lambda: follower.complete > int(last), within_s=FOLD_S_MAX)
     rows = follower.rows_at(int(last))
     assert {row[0] for row in rows} == set(range(1_000, ROWS))
@@ -176,6 +175,25 @@ def follow(server: HeadwaterServer, query: str, as_of: int, up_to: int) -> Count
     with server.connect() as session:
         sql = f"SUBSCRIBE ({query}) AS OF {as_of} UP TO {up_to}"
         return Counter(tuple(map(int, row)) for row in session.cursor().stream(sql.encode()))
+
+
+def test_a_subscription_comes_to_its_end_while_nobody_writes(busy_server: HeadwaterServer) -> None:
+    server = busy_server
+    server.query("CREATE TABLE resting (n int) WITH (RETAIN HISTORY FOR '1h')")
+    eventually(server.connected_cluster_pid)  # whose reports would wake the hub
+    follower = Follower(server, "resting")  # its hub rests when the next subscription joins it
+    follower.start()
+    began = eventually(lambda: follower.complete)
+    server.query("INSERT INTO resting VALUES (1)")
+    eventually(lambda: follower.rows)
+    for ahead_ms in (0, 1_500):
+        now = int(server.query("SELECT mz_now()::text FROM resting")[0][0])
+        with server.connect() as session:
+            session.execute("SET statement_timeout = '30s'")
+            sql = f"SUBSCRIBE resting AS OF {began} UP TO {now + ahead_ms}"
+            assert [row[1:] for row in session.execute(sql.encode()).fetchall()] == [(1, 1)]
+    follower.stop()
+    server.query("DROP TABLE resting")
 
 
 def test_subscriptions_of_one_query_agree_whenever_they_begin(busy_server: HeadwaterServer) -> None:

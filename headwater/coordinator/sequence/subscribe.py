@@ -94,6 +94,8 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
                 "22000",
             )
     world = session.world
+    # Reads raise the oracle's floor and tell nobody; a hub that rests may be behind this client's UP TO.
+    await world.controller.notify()
     read = await world.reads.prepare(
         query,
         session.state,

@@ -1,7 +1,8 @@
 """Who subscribes to the same relation shares a hub, and the last one out ends it.
 
 Method: real plans over a catalog that takes statements, real holds; a world in which nothing ever
-happens, so that a hub waits until it is stopped.  What a hub computes is tested over the wire.
+happens, not even on its clock, so that a hub waits until it is stopped.  What a hub computes is tested
+over the wire.
 """
 
 from __future__ import annotations
@@ -13,11 +14,21 @@ from typing import Any
 
 from headwater.catalog.snapshot import SessionNames
 from headwater.coordinator.read import Inputs
-from headwater.coordinator.subscribe import Hub, Hubs, Subscriber
-from headwater.coordinator.timestamps import Holds
+from headwater.coordinator.subscribe import Hub, Hubs, Progress, Subscriber
+from headwater.coordinator.timestamps import Holds, Oracle
+from headwater.core.clock import SystemClock
+from headwater.core.limits import TICK_INTERVAL_MS_DEFAULT
 from headwater.core.names import SessionFacts
+from headwater.core.time import TIMESTAMP_END
 from headwater.sql.select import plan_query
 from tests.unit.coordinator.scopes import Catalog
+
+
+class StoppedClock(SystemClock):
+    ms = 0
+
+    def now_ms(self) -> int:
+        return self.ms
 
 
 class World:
@@ -28,11 +39,19 @@ class World:
             "CREATE TABLE t (a int)", "CREATE TABLE u (a int)", "CREATE VIEW v AS SELECT a FROM t"
         )
         self.holds = Holds()
+        self.clock = StoppedClock()
+        self.oracle = Oracle(self.clock, 10)
+        self.reads = SimpleNamespace(upper=lambda item: TIMESTAMP_END)
+        self.tables = SimpleNamespace(settled=self._settled)
+        self.ledger = SimpleNamespace(change_files=lambda *_: [])
         self.controller = SimpleNamespace(wait_for=self._wait)
         self.hubs = Hubs(self)  # type: ignore[arg-type]
 
     async def _wait(self, ready: Callable[[], bool]) -> None:
         await asyncio.Event().wait()
+
+    async def _settled(self, ts: int) -> None:
+        """Nobody writes."""
 
     def whole_table_query(self, table: Any) -> None:
         """No relation here is a whole table, which would be followed by its files."""
@@ -92,5 +111,19 @@ def test_a_hub_that_has_ended_takes_nobody_in() -> None:
         # Who leaves the old one does not take the new one away.
         world.hubs.leave(hub, subscriber)
         assert world.join("SELECT * FROM t", 50)[0] is later
+
+    asyncio.run(listen())
+
+
+def test_a_plain_table_progresses_with_the_clock_and_no_read_waits_for_that() -> None:
+    async def listen() -> None:
+        world = World()
+        world.clock.ms = 5 * TICK_INTERVAL_MS_DEFAULT - 1
+        hub, subscriber = world.join("SELECT a + 1 FROM t", world.clock.ms)
+        world.clock.ms += 1  # the next interval has begun, and nobody has written
+        assert await asyncio.wait_for(subscriber.next(), 10) == Progress(world.clock.ms + 1)
+        assert world.oracle.next_write() == world.clock.ms + 1
+        assert world.oracle.floor == 10
+        world.hubs.leave(hub, subscriber)
 
     asyncio.run(listen())

@@ -133,6 +133,7 @@ class HoldsAndOracle(RuleBasedStateMachine):
         self.live: list[tuple[Hold, set[str]]] = []
         self.since = dict.fromkeys(IDS, 0)
         self.shown = 5
+        self.promised = 0
 
     @rule(ms=st.integers(-3, 10))
     def time_passes_or_the_clock_is_set_back(self, ms: int) -> None:
@@ -144,10 +145,18 @@ class HoldsAndOracle(RuleBasedStateMachine):
         if ts != END:
             self.shown = max(self.shown, ts)
 
+    @rule(ts=moments)
+    def close(self, ts: int) -> None:
+        floor = self.oracle.floor
+        self.oracle.close(ts)
+        assert self.oracle.floor == floor
+        assert self.oracle.closed >= max(ts, floor)
+        self.promised = max(self.promised, ts)
+
     @rule()
     def write(self) -> None:
         ts = self.oracle.next_write()
-        assert ts > self.shown
+        assert ts > max(self.shown, self.promised)
         assert ts >= self.clock.ms
         self.oracle.show(ts)
         self.shown = ts
