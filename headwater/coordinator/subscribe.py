@@ -22,6 +22,7 @@ take away what it still has to read.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -72,29 +73,34 @@ class Subscriber:
 
     after: int
     joined_at: int  # what the hub had reached by then
-    events: asyncio.Queue[Event] = field(
-        default_factory=lambda: asyncio.Queue(maxsize=SUBSCRIBE_QUEUE_BATCHES_MAX)
-    )
     behind: bool = False
-    first: Event | None = None
+    _events: deque[Event] = field(default_factory=deque)
+    _arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     def begin_with(self, event: Event) -> None:
         """Say this before anything the hub has said since."""
-        self.first = event
+        self._events.appendleft(event)
+        self._arrived.set()
 
     async def next(self) -> Event:
-        """The next event."""
-        first, self.first = self.first, None
-        return first if first is not None else await self.events.get()
+        """The next event; whoever is cancelled meanwhile has taken none."""
+        while not self._events:
+            self._arrived.clear()
+            await self._arrived.wait()
+        return self._events.popleft()
 
     def offer(self, event: Event) -> None:
         """Take an event unless it is before this subscriber's time; never waits."""
         if isinstance(event, Changes) and event.ts <= self.after:
             return
-        try:
-            self.events.put_nowait(event)
-        except asyncio.QueueFull:
+        waiting = self._events
+        if isinstance(event, Progress) and waiting and isinstance(waiting[-1], Progress):
+            waiting[-1] = event  # says all that the former says: nobody falls behind where nothing changes
+        elif len(waiting) < SUBSCRIBE_QUEUE_BATCHES_MAX:
+            waiting.append(event)
+        else:
             self.behind = True
+        self._arrived.set()
 
 
 def diff_schema(query: Query) -> pa.Schema:

@@ -12,12 +12,15 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
+import pytest
+
 from headwater.catalog.snapshot import SessionNames
 from headwater.coordinator.read import Inputs
-from headwater.coordinator.subscribe import Hub, Hubs, Progress, Subscriber
+from headwater.coordinator.subscribe import DIFF, Changes, Hub, Hubs, Progress, Subscriber
 from headwater.coordinator.timestamps import Holds, Oracle
 from headwater.core.clock import SystemClock
-from headwater.core.limits import TICK_INTERVAL_MS_DEFAULT
+from headwater.core.limits import SUBSCRIBE_QUEUE_BATCHES_MAX, TICK_INTERVAL_MS_DEFAULT
 from headwater.core.names import SessionFacts
 from headwater.core.time import TIMESTAMP_END
 from headwater.sql.select import plan_query
@@ -125,5 +128,28 @@ def test_a_plain_table_progresses_with_the_clock_and_no_read_waits_for_that() ->
         assert world.oracle.next_write() == world.clock.ms + 1
         assert world.oracle.floor == 10
         world.hubs.leave(hub, subscriber)
+
+    asyncio.run(listen())
+
+
+def test_who_does_not_listen_falls_behind_changes_but_not_behind_time() -> None:
+    async def listen() -> None:
+        subscriber = Subscriber(after=5, joined_at=5)
+        change = Changes(7, pa.table({DIFF: [1]}))
+        subscriber.offer(Changes(5, change.rows))  # before its time
+        for upper in range(6, 6 + 2 * SUBSCRIBE_QUEUE_BATCHES_MAX):
+            subscriber.offer(Progress(upper))
+        subscriber.offer(change)
+        subscriber.begin_with(Progress(6))
+        assert [await subscriber.next() for _ in range(3)] == [Progress(6), Progress(upper), change]
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(subscriber.next(), 0.01)  # as FETCH with a timeout does
+        subscriber.offer(Progress(upper + 1))
+        assert await asyncio.wait_for(subscriber.next(), 10) == Progress(upper + 1)
+        for _ in range(SUBSCRIBE_QUEUE_BATCHES_MAX):
+            subscriber.offer(change)
+        assert not subscriber.behind
+        subscriber.offer(change)
+        assert subscriber.behind
 
     asyncio.run(listen())
