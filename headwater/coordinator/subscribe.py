@@ -8,9 +8,9 @@ came and went, once, and puts them into every subscriber's queue.
               looked up in the table as of the timestamp before
     query     the result at this timestamp against the result at the one before
 
-A subscriber first gets the rows as of its own timestamp, then the hub's changes
-after it.  If the hub is ahead of that timestamp already, the changes in between are
-computed for this subscriber alone.
+A hub begins at the present.  A subscriber first gets the rows as of its own timestamp,
+then what has changed until it joined the hub, computed for this subscriber alone, then
+the hub's changes.  What waits for it in between is bounded.
 
 Plain tables tick like sources while somebody follows them, with nothing to say: whoever
 waits for progress, or for UP TO, need not wait for the next write.
@@ -34,7 +34,11 @@ from headwater.coordinator.read import Inputs, PreparedRead
 from headwater.coordinator.timestamps import Hold
 from headwater.core.change import DELETE, INSERT, OP, POSITION, SEQUENCE, FileEntry
 from headwater.core.errors import TransientError, UserError
-from headwater.core.limits import SUBSCRIBE_QUEUE_BATCHES_MAX, TICK_INTERVAL_MS_DEFAULT
+from headwater.core.limits import (
+    SUBSCRIBE_QUEUE_BATCHES_MAX,
+    SUBSCRIBE_QUEUE_BYTES_MAX,
+    TICK_INTERVAL_MS_DEFAULT,
+)
 from headwater.core.relation import Relation
 from headwater.core.time import TIMESTAMP_END, interval_left, interval_start
 from headwater.formats.arrow import state_schema
@@ -73,8 +77,9 @@ class Subscriber:
 
     after: int
     joined_at: int  # what the hub had reached by then
-    behind: bool = False
+    behind: bool = False  # more has waited for it than may; all of that is gone
     _events: deque[Event] = field(default_factory=deque)
+    _bytes: int = 0  # of changes among them
     _arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     def begin_with(self, event: Event) -> None:
@@ -87,20 +92,43 @@ class Subscriber:
         while not self._events:
             self._arrived.clear()
             await self._arrived.wait()
-        return self._events.popleft()
+        event = self._events.popleft()
+        self._bytes -= _size(event)
+        return event
 
     def offer(self, event: Event) -> None:
         """Take an event unless it is before this subscriber's time; never waits."""
-        if isinstance(event, Changes) and event.ts <= self.after:
+        if self.behind or (isinstance(event, Changes) and event.ts <= self.after):
             return
-        waiting = self._events
+        waiting, size = self._events, _size(event)
         if isinstance(event, Progress) and waiting and isinstance(waiting[-1], Progress):
             waiting[-1] = event  # says all that the former says: nobody falls behind where nothing changes
-        elif len(waiting) < SUBSCRIBE_QUEUE_BATCHES_MAX:
-            waiting.append(event)
-        else:
+        elif len(waiting) >= SUBSCRIBE_QUEUE_BATCHES_MAX or (
+            size and self._bytes and self._bytes + size > SUBSCRIBE_QUEUE_BYTES_MAX
+        ):
             self.behind = True
+            waiting.clear()
+            waiting.append(fell_behind())
+        else:
+            waiting.append(event)
+            self._bytes += size
         self._arrived.set()
+
+
+def _size(event: Event) -> int:
+    return event.rows.nbytes if isinstance(event, Changes) else 0
+
+
+def fell_behind() -> UserError:
+    """For a client that is slower than what it follows."""
+    return UserError(
+        "subscribe fell behind its input",
+        "53200",
+        detail=f"Changes of more than {SUBSCRIBE_QUEUE_BATCHES_MAX} ticks, or of more than"
+        f" {SUBSCRIBE_QUEUE_BYTES_MAX >> 20} MiB, were waiting for the client.",
+        hint="Read faster, or subscribe to less. AS OF the last progress goes on from there, as far as RETAIN"
+        " HISTORY reaches.",
+    )
 
 
 def diff_schema(query: Query) -> pa.Schema:
@@ -111,13 +139,14 @@ def diff_schema(query: Query) -> pa.Schema:
 class Hub:
     """Changes of one relation, computed once."""
 
-    def __init__(self, world: Coordinator, query: Query, inputs: Inputs, ts: int) -> None:
+    def __init__(self, world: Coordinator, query: Query, inputs: Inputs, after: int) -> None:
         self._world = world
         self.query = query
         self._inputs = inputs
-        self.reached = ts
         self._plain = any(table.source_id is None for table in inputs.tables)
-        self._hold = world.holds.acquire(inputs.ids(), ts)
+        upper = self._upper()
+        self.reached = after if upper == TIMESTAMP_END else max(after, upper - 1)
+        self._hold = world.holds.acquire(inputs.ids(), self.reached)
         self._last: pa.Table | None = None  # a query's result at `reached`
         self._single = self._single_table()
         self.ended = False  # nothing more will be said; who comes now needs another hub
@@ -174,9 +203,6 @@ class Hub:
                     )
                 upper = self._upper()
                 until = upper - 1
-                if self._plain and upper != TIMESTAMP_END:
-                    self._world.oracle.close(until)
-                    await self._world.tables.settled(until)
                 async for changes in self.between(self.reached, until, own=True):
                     self.reached = changes.ts  # who joins now has missed this one
                     self._publish(changes)
@@ -206,6 +232,9 @@ class Hub:
         `own`: for the hub itself, which remembers a query's last result; who catches up has
         another last result.
         """
+        if self._plain and until < TIMESTAMP_END - 1:
+            self._world.oracle.close(until)
+            await self._world.tables.settled(until)
         last = self._last if own else None
         stamps = self._stamps(after, until)
         previous = after

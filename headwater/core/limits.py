@@ -92,6 +92,7 @@ PEEKS_CONCURRENT_MAX = 8
 
 # Subscribe
 SUBSCRIBE_QUEUE_BATCHES_MAX = 1_000
+SUBSCRIBE_QUEUE_BYTES_MAX = 128 * 1024 * 1024
 """A subscriber that is this far behind its hub is told so and ended (53200)."""
 
 # Sessions

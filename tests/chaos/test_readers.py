@@ -177,6 +177,34 @@ def follow(server: HeadwaterServer, query: str, as_of: int, up_to: int) -> Count
         return Counter(tuple(map(int, row)) for row in session.cursor().stream(sql.encode()))
 
 
+def test_a_subscriber_that_does_not_read_is_ended_unless_it_still_has_the_snapshot(
+    busy_server: HeadwaterServer,
+) -> None:
+    server = busy_server
+    server.query("CREATE TABLE flood (n int, padding text)")
+    server.query("INSERT INTO flood VALUES (-1, ''), (-2, '')")
+    reads = Follower(server, "flood", remembers=False)
+    reads.start()
+    with server.connect() as follows, server.connect() as begins:
+        for session, count in ((follows, "ALL"), (begins, "1")):
+            session.execute("BEGIN")
+            session.execute("DECLARE c CURSOR FOR SUBSCRIBE flood")
+            session.execute(f"FETCH {count} c".encode())
+        for start in (0, 50, 100, 150):  # each more than a third of what may wait; the first is on its way
+            server.query(
+                "INSERT INTO flood SELECT n, repeat('x', 1000000)"
+                f" FROM generate_series({start}, {start + 49}) AS g (n)"
+            )
+        eventually(lambda: reads.rows.total() == 202)
+        reads.stop()
+        with pytest.raises(psycopg.errors.OutOfMemory, match="fell behind") as told:
+            follows.execute("FETCH 60 c WITH (timeout = '60s')")
+        assert "AS OF" in (told.value.diag.message_hint or "")
+        rows = begins.execute("FETCH 201 c WITH (timeout = '60s')").fetchall()
+        assert sorted(row[2] for row in rows[1:]) == list(range(200))
+    server.query("DROP TABLE flood")
+
+
 def test_a_subscription_comes_to_its_end_while_nobody_writes(busy_server: HeadwaterServer) -> None:
     server = busy_server
     server.query("CREATE TABLE resting (n int) WITH (RETAIN HISTORY FOR '1h')")

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 
 from headwater.coordinator import queries
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
-from headwater.coordinator.subscribe import DIFF, Changes, Hub, Progress, Subscriber
+from headwater.coordinator.read import Inputs
+from headwater.coordinator.subscribe import DIFF, Changes, Hub, Progress, Subscriber, fell_behind
 from headwater.coordinator.timestamps import Hold
 from headwater.core.errors import UserError, not_supported
 from headwater.core.relation import Column, Relation
@@ -74,7 +75,7 @@ def _columns(query: Query, progress: bool) -> tuple[Column, ...]:
 
 
 async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
-    """Rows as of a timestamp, then the hub's changes after it."""
+    """Rows as of a timestamp, then the changes after it."""
     statement = prepared.parsed.statement
     if not isinstance(statement, Subscribe):
         raise UserError("SUBSCRIBE needs a relation", "42601")
@@ -94,8 +95,6 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
                 "22000",
             )
     world = session.world
-    # Reads raise the oracle's floor and tell nobody; a hub that rests may be behind this client's UP TO.
-    await world.controller.notify()
     read = await world.reads.prepare(
         query,
         session.state,
@@ -104,17 +103,15 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
         as_of.at_least if as_of is not None else False,
         facts=session.system_facts,
     )
-    hub, subscriber = world.hubs.join(query, read.inputs, read.ts)
-    feed = _Feed(session, statement, query, read.ts, up_to, hub, subscriber)
-    # The read lets go of its files at its end; what came between it and the hub is needed longer.
+    # The read lets go of its files at its end; what comes between it and the hub is needed longer.
     kept = world.holds.acquire(read.inputs.ids(), read.ts)
+    feed = _Feed(session, statement, query, read.inputs, read.ts, up_to, kept)
     read.query = count_rows(query, DIFF)
     snapshot = queries.run_read(session, read) if statement.snapshot else None
-    result = Result(lambda rows: f"SUBSCRIBE {rows}", prepared.columns, feed.batches(snapshot, kept))
+    result = Result(lambda rows: f"SUBSCRIBE {rows}", prepared.columns, feed.batches(snapshot))
 
     def closed() -> None:
         read.close()
-        kept.release()
         feed.close()
 
     result.closed = closed
@@ -130,23 +127,32 @@ class _Feed:
     session: SqlSession
     statement: Subscribe
     query: Query
+    inputs: Inputs
     as_of: int
     up_to: int | None
-    hub: Hub
-    subscriber: Subscriber
+    kept: Hold  # until it follows the hub
+    place: tuple[Hub, Subscriber] | None = None
     open: bool = True
 
     def close(self) -> None:
         if self.open:
             self.open = False
+            self.kept.release()
             world = self.session.world
-            world.hubs.leave(self.hub, self.subscriber)
+            if self.place is not None:
+                world.hubs.leave(*self.place)
             world.subscriptions.pop(id(self), None)
             metrics.subscription_closed()
 
-    async def batches(
-        self, snapshot: AsyncIterator[pa.RecordBatch] | None, kept: Hold
-    ) -> AsyncIterator[pa.RecordBatch]:
+    def _join(self, after: int) -> tuple[Hub, Subscriber]:
+        """Join the hub where it is now; changes after `after` and before that are ours to find."""
+        hubs, before = self.session.world.hubs, self.place
+        self.place = hubs.join(self.query, self.inputs, after)
+        if before is not None:
+            hubs.leave(*before)
+        return self.place
+
+    async def batches(self, snapshot: AsyncIterator[pa.RecordBatch] | None) -> AsyncIterator[pa.RecordBatch]:
         try:
             if self.up_to is not None and self.as_of >= self.up_to:
                 return
@@ -156,36 +162,40 @@ class _Feed:
                 async for batch in snapshot:
                     if batch.num_rows:
                         yield self._rows(self.as_of, pa.Table.from_batches([batch]))
-            # The hub may have gone beyond our timestamp before we joined it.
-            if self.as_of < self.subscriber.joined_at:
-                async for changes in self.hub.between(self.as_of, self.subscriber.joined_at):
+            reached = self.as_of
+            distance: int = TIMESTAMP_END
+            while True:
+                hub, subscriber = self._join(reached)
+                before, distance = distance, subscriber.joined_at - reached
+                async for changes in hub.between(reached, subscriber.joined_at):
                     if self._beyond(changes.ts):
                         return
                     yield self._rows(changes.ts, changes.rows)
-            kept.release()
-            async for batch in self._follow(max(self.as_of, self.subscriber.joined_at + 1)):
+                reached = max(reached, subscriber.joined_at)
+                if not subscriber.behind:
+                    break
+                # More has come meanwhile than may wait.  That is well as long as the client comes nearer.
+                if distance >= before:
+                    raise fell_behind()
+                self.kept.downgrade(reached)
+            self.kept.release()
+            async for batch in self._follow(subscriber, max(self.as_of, subscriber.joined_at + 1)):
                 yield batch
         finally:
-            kept.release()
             self.close()
 
     def _beyond(self, ts: int) -> bool:
         return self.up_to is not None and ts >= self.up_to
 
-    async def _follow(self, caught_up: int) -> AsyncIterator[pa.RecordBatch]:
+    async def _follow(self, subscriber: Subscriber, caught_up: int) -> AsyncIterator[pa.RecordBatch]:
         """What the hub says from now on; below `caught_up` everything has been said."""
         said = self.as_of
         # An input that rests says nothing for a long time, so this is not left to the hub's next word.
-        self.subscriber.begin_with(Progress(caught_up))
+        subscriber.begin_with(Progress(caught_up))
         while True:
-            if self.subscriber.behind:
-                raise UserError(
-                    "subscribe fell behind its input", "53200", hint="Read faster, or subscribe to less."
-                )
-            event = await self.subscriber.next()
-            match event:
-                case UserError():
-                    raise event
+            match await subscriber.next():
+                case UserError() as error:
+                    raise error
                 case Changes(ts, rows):
                     if self._beyond(ts):
                         return

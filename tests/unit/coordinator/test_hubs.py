@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -20,7 +20,12 @@ from headwater.coordinator.read import Inputs
 from headwater.coordinator.subscribe import DIFF, Changes, Hub, Hubs, Progress, Subscriber
 from headwater.coordinator.timestamps import Holds, Oracle
 from headwater.core.clock import SystemClock
-from headwater.core.limits import SUBSCRIBE_QUEUE_BATCHES_MAX, TICK_INTERVAL_MS_DEFAULT
+from headwater.core.errors import UserError
+from headwater.core.limits import (
+    SUBSCRIBE_QUEUE_BATCHES_MAX,
+    SUBSCRIBE_QUEUE_BYTES_MAX,
+    TICK_INTERVAL_MS_DEFAULT,
+)
 from headwater.core.names import SessionFacts
 from headwater.core.time import TIMESTAMP_END
 from headwater.sql.select import plan_query
@@ -150,6 +155,26 @@ def test_who_does_not_listen_falls_behind_changes_but_not_behind_time() -> None:
             subscriber.offer(change)
         assert not subscriber.behind
         subscriber.offer(change)
+        assert subscriber.behind
+        subscriber.offer(change)
+        with pytest.raises(UserError, match="fell behind"):
+            raise cast(UserError, await subscriber.next())
+
+    asyncio.run(listen())
+
+
+def test_what_waits_for_a_client_is_bounded_in_bytes_but_a_single_tick_always_may() -> None:
+    async def listen() -> None:
+        subscriber = Subscriber(after=5, joined_at=5)
+        large = Changes(7, pa.table({DIFF: pa.nulls(SUBSCRIBE_QUEUE_BYTES_MAX // 8 + 1, pa.int64())}))
+        assert large.rows.nbytes > SUBSCRIBE_QUEUE_BYTES_MAX
+        for _ in range(3):
+            subscriber.offer(large)
+            subscriber.offer(Progress(8))
+            assert [await subscriber.next() for _ in range(2)] == [large, Progress(8)]
+        subscriber.offer(large)
+        assert not subscriber.behind
+        subscriber.offer(large)
         assert subscriber.behind
 
     asyncio.run(listen())
