@@ -106,7 +106,7 @@ class Reads:
             return 0
         return self._world.controller.uppers.get(item.source_id, 0)
 
-    def _end(self, item: Item) -> int:
+    def end(self, item: Item) -> int:
         """The last timestamp of a source that has ended."""
         writer = self._world.ledger.writer(item.source_id or item.id)
         return 0 if writer is None else writer.ts
@@ -157,7 +157,7 @@ class Reads:
             self._world.oracle.floor,
             [holds.since(item.collection_id) for item in items],
             [self.upper(item) for item in self._moving(inputs)],
-            [self._end(item) for item in self._moving(inputs) if self.upper(item) == TIMESTAMP_END],
+            [self.end(item) for item in self._moving(inputs) if self.upper(item) == TIMESTAMP_END],
             isolation,
         )
 

@@ -37,6 +37,7 @@ from headwater.core.errors import TransientError, UserError
 from headwater.core.limits import (
     SUBSCRIBE_QUEUE_BATCHES_MAX,
     SUBSCRIBE_QUEUE_BYTES_MAX,
+    SUBSCRIBE_RESULT_BYTES_MAX,
     TICK_INTERVAL_MS_DEFAULT,
 )
 from headwater.core.relation import Relation
@@ -144,8 +145,7 @@ class Hub:
         self.query = query
         self._inputs = inputs
         self._plain = any(table.source_id is None for table in inputs.tables)
-        upper = self._upper()
-        self.reached = after if upper == TIMESTAMP_END else max(after, upper - 1)
+        self.reached = max(after, self._present())
         self._hold = world.holds.acquire(inputs.ids(), self.reached)
         self._last: pa.Table | None = None  # a query's result at `reached`
         self._single = self._single_table()
@@ -168,6 +168,14 @@ class Hub:
         if bounded:
             return min(bounded)
         return self._world.oracle.closed + 1 if self._plain else TIMESTAMP_END
+
+    def _present(self) -> int:
+        """The newest timestamp at which something can be read."""
+        upper = self._upper()
+        if upper < TIMESTAMP_END:
+            return upper - 1
+        reads = self._world.reads
+        return max((reads.end(item) for item in (*self._inputs.tables, *self._inputs.sources)), default=0)
 
     def _gone(self) -> str | None:
         for item in (*self._inputs.tables, *self._inputs.sources):
@@ -350,7 +358,18 @@ class Hub:
             for plan in plans.values():
                 hold.uses(plan.collection_id, plan.state_as_of)
             read = PreparedRead(self.query, self._inputs, ts, hold, self._world.system_facts, plans)
-            batches = [batch async for batch in self._world.reads.run(read, "auto")]
+            batches, size = [], 0
+            async for batch in self._world.reads.run(read, "auto"):
+                batches.append(batch)
+                size += batch.nbytes
+                if size > SUBSCRIBE_RESULT_BYTES_MAX:
+                    raise UserError(
+                        "the result of the query is too large to be followed",
+                        "53200",
+                        detail="Its changes are found by comparing results, which have more than"
+                        f" {SUBSCRIBE_RESULT_BYTES_MAX >> 20} MiB.",
+                        hint="SUBSCRIBE to a whole table, which has no such limit, or to fewer rows.",
+                    )
         finally:
             hold.release()
         return pa.Table.from_batches(batches, state_schema(Relation(self.query.columns())))

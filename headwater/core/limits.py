@@ -91,6 +91,8 @@ PEEKS_CONCURRENT_MAX = 8
 """Reads of files that DuckDB runs at a time, and as many of anything else; others wait for their turn."""
 
 # Subscribe
+SUBSCRIBE_RESULT_BYTES_MAX = 256 * 1024 * 1024
+"""A query's result at one timestamp; a hub compares two of them in memory."""
 SUBSCRIBE_QUEUE_BATCHES_MAX = 1_000
 SUBSCRIBE_QUEUE_BYTES_MAX = 128 * 1024 * 1024
 """A subscriber that is this far behind its hub is told so and ended (53200)."""

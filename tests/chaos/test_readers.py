@@ -205,6 +205,25 @@ def test_a_subscriber_that_does_not_read_is_ended_unless_it_still_has_the_snapsh
     server.query("DROP TABLE flood")
 
 
+def test_a_query_with_more_rows_than_can_be_compared_is_refused_when_it_changes(
+    busy_server: HeadwaterServer,
+) -> None:
+    server = busy_server
+    server.query("CREATE TABLE vast_query (n int)")
+    server.query("INSERT INTO vast_query SELECT * FROM generate_series(1, 300)")
+    with server.connect() as session:
+        session.execute("BEGIN")
+        session.execute(
+            "DECLARE c CURSOR FOR SUBSCRIBE (SELECT n, repeat('x', 1000000) FROM vast_query)"
+            " WITH (SNAPSHOT = false)"
+        )
+        session.execute("FETCH ALL c WITH (timeout = '0s')")
+        server.query("INSERT INTO vast_query VALUES (0)")
+        with pytest.raises(psycopg.errors.OutOfMemory, match="too large to be followed"):
+            session.execute("FETCH 1 c WITH (timeout = '60s')")
+    server.query("DROP TABLE vast_query")
+
+
 def test_a_subscription_comes_to_its_end_while_nobody_writes(busy_server: HeadwaterServer) -> None:
     server = busy_server
     server.query("CREATE TABLE resting (n int) WITH (RETAIN HISTORY FOR '1h')")

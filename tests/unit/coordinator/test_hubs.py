@@ -49,7 +49,7 @@ class World:
         self.holds = Holds()
         self.clock = StoppedClock()
         self.oracle = Oracle(self.clock, 10)
-        self.reads = SimpleNamespace(upper=lambda item: TIMESTAMP_END)
+        self.reads = SimpleNamespace(upper=lambda item: TIMESTAMP_END, end=lambda item: 0)
         self.tables = SimpleNamespace(settled=self._settled)
         self.ledger = SimpleNamespace(change_files=lambda *_: [])
         self.controller = SimpleNamespace(wait_for=self._wait)
