@@ -14,6 +14,7 @@ import pyarrow as pa
 from headwater.coordinator import showing
 from headwater.coordinator.api import Names, Notice, Prepared, Result
 from headwater.coordinator.read import PreparedRead
+from headwater.coordinator.tables import check_written_size, written_size
 from headwater.coordinator.timestamps import Isolation
 from headwater.core.errors import UserError
 from headwater.core.relation import Relation
@@ -150,12 +151,16 @@ def timestamp(session: SqlSession, text: str, offset: int) -> int:
 
 
 async def collect(session: SqlSession, query: Query, isolation: Isolation | None = None) -> pa.Table:
-    """A query's whole result at the session's timestamp."""
+    """A query's whole result at the session's timestamp, for those who write it."""
     reads = session.world.reads
     read = await reads.prepare(
         query, session.state, isolation or session.isolation, facts=session.system_facts
     )
-    batches = [batch async for batch in run_read(session, read)]
+    batches, size = [], 0
+    async for batch in run_read(session, read):
+        batches.append(batch)
+        size += written_size(batch)
+        check_written_size(size)
     return pa.Table.from_batches(batches, state_schema(Relation(query.columns())))
 
 

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,6 +20,7 @@ from headwater.coordinator.timestamps import Oracle
 from headwater.core.change import DELETE, INSERT, OP, POSITION, SEQUENCE, FileEntry
 from headwater.core.clock import unique_name
 from headwater.core.errors import TransientError, UserError
+from headwater.core.limits import WRITE_BYTES_MAX, WRITE_ROW_BYTES
 from headwater.core.relation import Relation
 from headwater.core.time import TIMESTAMP_END
 from headwater.formats.arrow import change_schema
@@ -120,7 +122,7 @@ class TableWrites:
 
 def _stamp(table: pa.Table, ts: int) -> pa.Table:
     count = table.num_rows
-    sequence = pa.array(range(count), type=pa.int64())
+    sequence = pa.array(np.arange(count, dtype=np.int64))
     position = pa.repeat(pa.scalar(ts, pa.int64()), count)
     return table.append_column(SEQUENCE, sequence).append_column(POSITION, position)
 
@@ -133,6 +135,22 @@ def inserted(table: pa.Table) -> pa.Table:
 def deleted(table: pa.Table) -> pa.Table:
     """These rows go."""
     return table.append_column(OP, pa.repeat(pa.scalar(DELETE), table.num_rows))
+
+
+def written_size(rows: pa.Table | pa.RecordBatch) -> int:
+    """What these take in memory while they are written."""
+    return int(rows.nbytes) + WRITE_ROW_BYTES * int(rows.num_rows)
+
+
+def check_written_size(size: int) -> None:
+    """Refuse what could take the memory of all."""
+    if size > WRITE_BYTES_MAX:
+        raise UserError(
+            f"more than {WRITE_BYTES_MAX >> 20} MiB of rows are to be written at once",
+            "53200",
+            detail="They are in memory until all of them are durable.",
+            hint="Write them in several parts, each in a transaction of its own.",
+        )
 
 
 def check_not_null(relation: Relation, table: pa.Table, name: str) -> None:

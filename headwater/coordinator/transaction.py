@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from headwater.catalog.state import CatalogState
 from headwater.coordinator.ddl import StagedDdl
+from headwater.coordinator.tables import check_written_size, written_size
 from headwater.coordinator.timestamps import Hold
 from headwater.core.errors import UserError
 from headwater.core.relation import Relation
@@ -48,6 +49,7 @@ class Transaction:
     catalog: CatalogState | None = None  # of the first read: names mean the same to the end
     staged: StagedDdl | None = None
     writes: dict[str, tuple[Relation, list[pa.Table]]] = field(default_factory=dict)
+    size: int = 0  # of all that is written
     unchanged_since: dict[str, int] = field(default_factory=dict)  # tables that the writes were computed from
     savepoints: list[Savepoint] = field(default_factory=list)
 
@@ -63,6 +65,9 @@ class Transaction:
         raise _refusal(self.kind, kind)
 
     def add_write(self, table_id: str, relation: Relation, rows: pa.Table) -> None:
+        size = self.size + written_size(rows)
+        check_written_size(size)
+        self.size = size
         self.writes.setdefault(table_id, (relation, []))[1].append(rows)
 
     def save(self, name: str) -> None:
@@ -76,6 +81,7 @@ class Transaction:
         kept = self.forget_after(name)
         self.kind, self.failed = kept.kind, False
         self.writes, self.unchanged_since, self.staged = kept.writes, kept.unchanged_since, kept.staged
+        self.size = sum(written_size(rows) for _, tables in self.writes.values() for rows in tables)
         self.save(name)
 
     def forget_after(self, name: str) -> Savepoint:

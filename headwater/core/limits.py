@@ -90,6 +90,12 @@ INTERRUPT_S = 0.02
 PEEKS_CONCURRENT_MAX = 8
 """Reads of files that DuckDB runs at a time, and as many of anything else; others wait for their turn."""
 
+# Writes
+WRITE_BYTES_MAX = 1024 * 1024 * 1024
+"""Rows that a statement or a transaction writes; they are in memory until all of them are durable."""
+WRITE_ROW_BYTES = 32
+"""What is written beside the values of a row."""
+
 # Subscribe
 SUBSCRIBE_RESULT_BYTES_MAX = 256 * 1024 * 1024
 """A query's result at one timestamp; a hub compares two of them in memory."""
@@ -106,7 +112,6 @@ EXPRESSION_DEPTH_MAX = 200
 PLAN_COLUMNS_MAX = 20_000
 """A plan, with views and common tables inlined, puts out at most this many columns."""
 IDENTIFIER_BYTES_MAX = 255
-COPY_IN_BYTES_MAX = 4 * 1024 * 1024 * 1024
 TYPE_DEPTH_MAX = 16
 INTERVAL_CHARACTERS_MAX = 256
 ERROR_TOKEN_CHARACTERS_MAX = 80

@@ -10,9 +10,8 @@ import pyarrow.compute as pc
 from headwater.catalog.state import Item
 from headwater.coordinator.api import CopyIn, CopyOut, ParsedStatement, Prepared, Result
 from headwater.coordinator.rows import complete_rows, target_columns, writable, write_rows
-from headwater.coordinator.tables import inserted
+from headwater.coordinator.tables import check_written_size, inserted, written_size
 from headwater.core.errors import UserError
-from headwater.core.limits import COPY_IN_BYTES_MAX
 from headwater.core.relation import Column
 from headwater.core.types import SqlType
 from headwater.formats.copy import CopyOptions as TextOptions
@@ -104,18 +103,11 @@ class _Sink:
             item.name,
         )
         self._tables: list[pa.Table] = []
-        self._bytes = 0
+        self._size = 0
         self._csv = csv
         self._line_count = 1 if options.header else 0
 
     async def write(self, data: bytes) -> None:
-        self._bytes += len(data)
-        if self._bytes > COPY_IN_BYTES_MAX:
-            raise UserError(
-                f"COPY data is larger than {COPY_IN_BYTES_MAX} bytes",
-                "53200",
-                hint="Copy it in several parts.",
-            )
         self._add(self._reader.write(data))
 
     def _add(self, texts: pa.RecordBatch | None) -> None:
@@ -125,6 +117,8 @@ class _Sink:
             except UserError:
                 raise self._first_error(texts) from None
             self._tables.append(pa.table(arrays, names=[column.name for column in self._columns]))
+            self._size += written_size(self._tables[-1])
+            check_written_size(self._size)
             self._line_count += self._lines(texts)
 
     def _lines(self, texts: pa.RecordBatch) -> int:
