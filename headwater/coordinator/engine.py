@@ -146,6 +146,12 @@ def _next(reader: Any, schema: pa.Schema) -> pa.RecordBatch | None:
 def translate(error: Exception) -> UserError:
     """What a client is told about an error of the engine, which may come by way of Arrow."""
     text = str(error)
+    if "maximum total string size" in text:
+        return UserError(
+            f"the values of {RESULT_BATCH_ROWS} rows have more than 2 GiB",
+            "54000",
+            hint="Select fewer columns at a time, or shorter parts of their values.",
+        )
     if isinstance(error, duckdb.IOException | OSError):
         return UserError(
             f"could not read a data file: {text.splitlines()[0].removeprefix('IO Error: ')}",

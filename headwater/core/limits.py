@@ -78,7 +78,8 @@ REGEX_QUICK_CHARACTERS_MAX = 1_000
 """With texts up to this long an expression of one repetition takes milliseconds, and need not be watched."""
 KERNEL_BATCH_BYTES_MAX = 1024 * 1024 * 1024
 """What a function of ours makes of one batch of rows; Arrow's texts cannot have twice that."""
-RESULT_BATCH_ROWS = 8_192
+RESULT_BATCH_ROWS = 2_048
+"""Rows that leave DuckDB at a time: one of its vectors, because values may be large."""
 RESULT_INLINE_BYTES_MAX = 256 * 1024
 """Rows of a partition of a result on Spark come as a message up to this; more are put in a file."""
 PEEK_ATTEMPTS_MAX = 2

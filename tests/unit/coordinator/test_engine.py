@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from headwater.coordinator.engine import Engine
-from headwater.core.limits import PEEKS_CONCURRENT_MAX
+from headwater.coordinator.engine import Engine, translate
+from headwater.core.limits import PEEKS_CONCURRENT_MAX, RESULT_BATCH_ROWS
 
 SCHEMA = pa.schema([("n", pa.int64())])
 ENDLESS = "SELECT count(*) AS n FROM range(1000000000000) WHERE range % 7 = 3"
@@ -35,3 +35,25 @@ def test_a_constant_does_not_wait_behind_as_many_reads_as_there_may_be(tmp_path:
         engine.close()
 
     asyncio.run(main())
+
+
+def test_rows_come_in_parts_that_are_small_although_values_may_be_large(tmp_path: Path) -> None:
+    async def main() -> None:
+        engine = Engine(tmp_path)
+        rows = [
+            batch.num_rows async for batch in engine.run("SELECT range AS n FROM range(10000)", SCHEMA, {})
+        ]
+        assert sum(rows) == 10_000
+        assert max(rows) <= RESULT_BATCH_ROWS
+        engine.close()
+
+    asyncio.run(main())
+
+
+def test_values_that_are_too_large_together_are_not_taken_for_a_broken_file() -> None:
+    met = OSError(
+        "Invalid Input Error: Arrow Appender: The maximum total string size for regular string buffers is"
+        " 2147483647 but the offset of 2147600000 exceeds this."
+    )
+    assert translate(met).sqlstate == "54000"
+    assert translate(OSError("IO Error: Cannot open file")).sqlstate == "58030"
