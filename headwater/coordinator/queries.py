@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from headwater.catalog.state import Item
 from headwater.coordinator import showing
 from headwater.coordinator.api import Names, Notice, Prepared, Result
 from headwater.coordinator.read import PreparedRead
@@ -150,8 +151,10 @@ def timestamp(session: SqlSession, text: str, offset: int) -> int:
     )
 
 
-async def collect(session: SqlSession, query: Query, isolation: Isolation | None = None) -> pa.Table:
-    """A query's whole result at the session's timestamp, for those who write it."""
+async def collect(
+    session: SqlSession, query: Query, isolation: Isolation | None = None, into: Item | None = None
+) -> pa.Table:
+    """A query's whole result at the session's timestamp; `into` is the table that it is written to."""
     reads = session.world.reads
     read = await reads.prepare(
         query, session.state, isolation or session.isolation, facts=session.system_facts
@@ -160,7 +163,8 @@ async def collect(session: SqlSession, query: Query, isolation: Isolation | None
     async for batch in run_read(session, read):
         batches.append(batch)
         size += written_size(batch)
-        check_written_size(size)
+        if into is not None:
+            check_written_size(size, into.name)
     return pa.Table.from_batches(batches, state_schema(Relation(query.columns())))
 
 

@@ -66,16 +66,16 @@ async def complete_rows(
         elif column.default is None:
             columns.append(pa.nulls(given.num_rows, field.type))
         else:
-            columns.append(await _defaults(session, column, given.num_rows))
+            columns.append(await _defaults(session, item, column, given.num_rows))
     rows = pa.table(columns, schema=schema)
     check_not_null(item.relation, rows, item.name)
     return rows
 
 
-async def _defaults(session: SqlSession, column: Column, count: int) -> pa.ChunkedArray:
+async def _defaults(session: SqlSession, item: Item, column: Column, count: int) -> pa.ChunkedArray:
     text = f"SELECT {column.default} FROM generate_series(1, {count})"
     query = plan_query(text, session.names(), session.facts(), targets=(column,))
-    return (await collect(session, query)).column(0)
+    return (await collect(session, query, into=item)).column(0)
 
 
 async def write_rows(session: SqlSession, item: Item, changes: pa.Table) -> None:
@@ -83,6 +83,6 @@ async def write_rows(session: SqlSession, item: Item, changes: pa.Table) -> None
     if not changes.num_rows:
         return
     if session.transaction is not None:
-        session.transaction.add_write(item.id, item.relation, changes)
+        session.transaction.add_write(item, changes)
     else:
         await session.world.commit_writes({item.id: (item.relation, [changes])})

@@ -76,6 +76,7 @@ Event = Changes | Progress | UserError
 class Subscriber:
     """One client's place at a hub."""
 
+    relation: str  # what it follows, for errors
     after: int
     joined_at: int  # what the hub had reached by then
     behind: bool = False  # more has waited for it than may; all of that is gone
@@ -109,7 +110,7 @@ class Subscriber:
         ):
             self.behind = True
             waiting.clear()
-            waiting.append(fell_behind())
+            waiting.append(fell_behind(self.relation))
         else:
             waiting.append(event)
             self._bytes += size
@@ -120,12 +121,12 @@ def _size(event: Event) -> int:
     return event.rows.nbytes if isinstance(event, Changes) else 0
 
 
-def fell_behind() -> UserError:
+def fell_behind(relation: str) -> UserError:
     """For a client that is slower than what it follows."""
     return UserError(
         "subscribe fell behind its input",
         "53200",
-        detail=f"Changes of more than {SUBSCRIBE_QUEUE_BATCHES_MAX} ticks, or of more than"
+        detail=f"Changes of {relation} in more than {SUBSCRIBE_QUEUE_BATCHES_MAX} ticks, or of more than"
         f" {SUBSCRIBE_QUEUE_BYTES_MAX >> 20} MiB, were waiting for the client.",
         hint="Read faster, or subscribe to less. AS OF the last progress goes on from there, as far as RETAIN"
         " HISTORY reaches.",
@@ -168,6 +169,11 @@ class Hub:
         if bounded:
             return min(bounded)
         return self._world.oracle.closed + 1 if self._plain else TIMESTAMP_END
+
+    def name(self) -> str:
+        """The relations under it, as a user writes them."""
+        items = (*self._inputs.tables, *self._inputs.sources)
+        return ", ".join(f'"{self._world.full_name(item)}"' for item in items)
 
     def _present(self) -> int:
         """The newest timestamp at which something can be read."""
@@ -364,7 +370,7 @@ class Hub:
                 size += batch.nbytes
                 if size > SUBSCRIBE_RESULT_BYTES_MAX:
                     raise UserError(
-                        "the result of the query is too large to be followed",
+                        f"the result of the query over {self.name()} is too large to be followed",
                         "53200",
                         detail="Its changes are found by comparing results, which have more than"
                         f" {SUBSCRIBE_RESULT_BYTES_MAX >> 20} MiB.",
@@ -390,7 +396,7 @@ class Hubs:
             hub = Hub(self._world, query, inputs, after)
             self._hubs[key] = hub
             hub.start()
-        subscriber = Subscriber(after, hub.reached)
+        subscriber = Subscriber(hub.name(), after, hub.reached)
         hub.subscribers.add(subscriber)
         return hub, subscriber
 

@@ -142,11 +142,11 @@ def written_size(rows: pa.Table | pa.RecordBatch) -> int:
     return int(rows.nbytes) + WRITE_ROW_BYTES * int(rows.num_rows)
 
 
-def check_written_size(size: int) -> None:
+def check_written_size(size: int, table: str) -> None:
     """Refuse what could take the memory of all."""
     if size > WRITE_BYTES_MAX:
         raise UserError(
-            f"more than {WRITE_BYTES_MAX >> 20} MiB of rows are to be written at once",
+            f'cannot write more than {WRITE_BYTES_MAX >> 20} MiB of rows at once into table "{table}"',
             "53200",
             detail="They are in memory until all of them are durable.",
             hint="Write them in several parts, each in a transaction of its own.",

@@ -16,7 +16,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from headwater.catalog.state import CatalogState
+from headwater.catalog.state import CatalogState, Item
 from headwater.coordinator.ddl import StagedDdl
 from headwater.coordinator.tables import check_written_size, written_size
 from headwater.coordinator.timestamps import Hold
@@ -64,11 +64,12 @@ class Transaction:
             return
         raise _refusal(self.kind, kind)
 
-    def add_write(self, table_id: str, relation: Relation, rows: pa.Table) -> None:
+    def add_write(self, table: Item, rows: pa.Table) -> None:
+        """Rows that come and go at COMMIT."""
         size = self.size + written_size(rows)
-        check_written_size(size)
+        check_written_size(size, table.name)
         self.size = size
-        self.writes.setdefault(table_id, (relation, []))[1].append(rows)
+        self.writes.setdefault(table.id, (table.relation, []))[1].append(rows)
 
     def save(self, name: str) -> None:
         """SAVEPOINT."""

@@ -118,7 +118,7 @@ class _Sink:
                 raise self._first_error(texts) from None
             self._tables.append(pa.table(arrays, names=[column.name for column in self._columns]))
             self._size += written_size(self._tables[-1])
-            check_written_size(self._size)
+            check_written_size(self._size, self._item.name)
             self._line_count += self._lines(texts)
 
     def _lines(self, texts: pa.RecordBatch) -> int:

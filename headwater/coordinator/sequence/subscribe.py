@@ -176,7 +176,7 @@ class _Feed:
                     break
                 # More has come meanwhile than may wait.  That is well as long as the client comes nearer.
                 if distance >= before:
-                    raise fell_behind()
+                    raise fell_behind(hub.name())
                 self.kept.downgrade(reached)
             self.kept.release()
             async for batch in self._follow(subscriber, max(self.as_of, subscriber.joined_at + 1)):

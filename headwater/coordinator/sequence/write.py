@@ -107,7 +107,7 @@ async def run_insert(session: SqlSession, prepared: Prepared, arguments: tuple[s
     if query is None:
         given = pa.table({"_": pa.array([None])})
     else:
-        given = await collect(session, bind_parameters(query, arguments))
+        given = await collect(session, bind_parameters(query, arguments), into=item)
     rows = await complete_rows(session, item, plan.targets, given)
     returning = _plan_returning(session, statement, item)
     returned = None if returning is None else await _returned(session, returning, item, rows)
@@ -218,7 +218,7 @@ async def _mutate(
     async with world.tables.turn:
         item, query = _plan_mutation(session, statement, prepared.parameters)
         # Always the table as of its last write, whatever isolation reads have.
-        found = await collect(session, bind_parameters(query, arguments), "strict serializable")
+        found = await collect(session, bind_parameters(query, arguments), "strict serializable", item)
         width = len(item.relation.columns)
         schema = state_schema(item.relation)
         old = pa.table(found.columns[:width], schema=schema)
@@ -228,7 +228,7 @@ async def _mutate(
             check_not_null(item.relation, new, item.name)
             changes = pa.concat_tables([changes, inserted(new)])
         if changes.num_rows and session.transaction is not None:
-            session.transaction.add_write(item.id, item.relation, changes)
+            session.transaction.add_write(item, changes)
             session.transaction.unchanged_since[item.id] = world.tables.last_ts
         elif changes.num_rows:
             await world.append_writes({item.id: (item.relation, changes)})

@@ -53,8 +53,12 @@ class Stage:
 
     def join(self, query: object, inputs: object, after: int) -> tuple[Any, Subscriber]:
         joined = self._joins.pop(0)
-        subscriber = Subscriber(after, joined.at)
-        return SimpleNamespace(between=lambda a, b: self._between(a, b, joined, subscriber)), subscriber
+        subscriber = Subscriber("t", after, joined.at)
+
+        def between(begin: int, until: int) -> AsyncIterator[Changes]:
+            return self._between(begin, until, joined, subscriber)
+
+        return SimpleNamespace(between=between, name=lambda: "t"), subscriber
 
     def leave(self, hub: object, subscriber: Subscriber) -> None:
         self.left.append(subscriber.joined_at)

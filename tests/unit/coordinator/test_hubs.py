@@ -61,6 +61,9 @@ class World:
     async def _settled(self, ts: int) -> None:
         """Nobody writes."""
 
+    def full_name(self, item: Any) -> str:
+        return str(item.name)
+
     def whole_table_query(self, table: Any) -> None:
         """No relation here is a whole table, which would be followed by its files."""
 
@@ -139,7 +142,7 @@ def test_a_plain_table_progresses_with_the_clock_and_no_read_waits_for_that() ->
 
 def test_who_does_not_listen_falls_behind_changes_but_not_behind_time() -> None:
     async def listen() -> None:
-        subscriber = Subscriber(after=5, joined_at=5)
+        subscriber = Subscriber("t", after=5, joined_at=5)
         change = Changes(7, pa.table({DIFF: [1]}))
         subscriber.offer(Changes(5, change.rows))  # before its time
         for upper in range(6, 6 + 2 * SUBSCRIBE_QUEUE_BATCHES_MAX):
@@ -165,7 +168,7 @@ def test_who_does_not_listen_falls_behind_changes_but_not_behind_time() -> None:
 
 def test_what_waits_for_a_client_is_bounded_in_bytes_but_a_single_tick_always_may() -> None:
     async def listen() -> None:
-        subscriber = Subscriber(after=5, joined_at=5)
+        subscriber = Subscriber("t", after=5, joined_at=5)
         large = Changes(7, pa.table({DIFF: pa.nulls(SUBSCRIBE_QUEUE_BYTES_MAX // 8 + 1, pa.int64())}))
         assert large.rows.nbytes > SUBSCRIBE_QUEUE_BYTES_MAX
         for _ in range(3):
