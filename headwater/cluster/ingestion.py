@@ -252,7 +252,9 @@ class Ingestion:
             if export.table_id in known:
                 self._members[export.table_id] = export
         self._points = {
-            id_: at.point for id_, at in known.items() if id_ in self._members and not is_own(at.point)
+            id_: at.point
+            for id_, at in known.items()
+            if id_ in self._members and not is_own(at.point) and not self._covered(at.point)
         }
         self._poisoned = {id_ for id_ in known if ledger.errors(id_)}
         for table_id in self._members:
@@ -533,6 +535,11 @@ class Ingestion:
         if not writer.ts or not self._covers(self.source_type.frontier_from_json(writer.frontier), point):
             return None
         return writer.ts
+
+    def _covered(self, point: Any) -> bool:
+        """Whether the source has passed a point: it must not be used any more, as what it tells apart by
+        may come again (numbers of transactions do)."""
+        return bool(self._writer.ts) and self._covers(self._frontier(), point)
 
     def _covers(self, frontier: Frontier, point: Any) -> bool:
         side = Side.of(point)

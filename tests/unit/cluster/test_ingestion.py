@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from headwater.cluster.ingestion import Counters, Ingestion
 from headwater.core import protocol
 from headwater.core.clock import SYSTEM_CLOCK
+from headwater.core.relation import Column, Relation
+from headwater.core.types import INT8
 from headwater.persist.layout import metadata_path
 from headwater.persist.ledger import Ledger
+from headwater.sources.contract import Export
 from headwater.sources.load_generator import resolve_options
 from tests.chaos.test_fencing import TasksHere, status_of, world_of
 from tests.support.server import eventually
@@ -69,3 +73,23 @@ def test_an_error_that_nobody_foresaw_is_tried_again(tmp_path: Path) -> None:
         ingestion.stop()
         ingestion.join(10.0)
         ledger.close()
+
+
+def test_a_point_that_was_passed_before_a_restart_is_not_used_again(tmp_path: Path) -> None:
+    def covers(frontier: Any, point: Any) -> bool:
+        return bool(frontier.offset >= point)
+
+    options = resolve_options("COUNTER", {}, 0)
+    relation = Relation((Column("counter", INT8),), ())
+    exports = [
+        Export(id_, ("counter",), relation, ("counter",), "appended").to_json() for id_ in ("u2", "u3")
+    ]
+    ledger = Ledger(metadata_path(tmp_path))
+    ledger.append("u1", ledger.open_writer("u1"), 1, 10, {})
+    ledger.join([("u2", "appended", relation, "", 9), ("u3", "appended", relation, "", 11)], "u1", 1, False)
+    wanted = protocol.RunIngestion("u1", "load-generator", options, 20, exports, "quickstart", False)
+    ingestion = Ingestion(world_of(tmp_path, ledger, []), wanted, lambda _: None)
+    ingestion.source_type = replace(ingestion.source_type, covers=covers)
+    ingestion._open()
+    assert ingestion._points == {"u3": 11}
+    ledger.close()
