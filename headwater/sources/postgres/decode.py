@@ -113,7 +113,7 @@ def read(part: ReadPart) -> Iterator[tuple[Export, pa.RecordBatch | Reset | Defi
                 reset = None
         if reset is not None:
             yield export, Reset()
-            numbers = numbers[numbers > reset]
+            numbers, shown = numbers[numbers > reset], shown[shown > reset]
         try:
             if point is not None and point.columns is not None:
                 for batch in decoder.batches(export, shown, frozenset(point.columns)):

@@ -154,6 +154,13 @@ def test_a_truncation_that_a_point_shows_ends_the_adding_of_columns() -> None:
     assert "truncated while columns were added" in str(error)
 
 
+def test_a_truncation_takes_with_it_what_a_point_has_shown_before() -> None:
+    messages = in_transaction(stream.insert((1, "shown")), xid=6)
+    messages += in_transaction(stream.truncate(stream.OID), stream.insert((2, "after")), xid=9)
+    part = stream.segment(messages, points={"u1": Shown("7:9:7", ("name",))})
+    assert decoded(part, stream.export()) == [Reset(), ("+", 2, "after")]
+
+
 def test_changes_are_read_in_the_shape_they_were_written_in() -> None:
     more = stream.relation([("id", 23), ("more", 25), ("name", 25)])
     messages = in_transaction(stream.insert((1, "a")), more, stream.insert((2, "x", "b")))
