@@ -206,5 +206,7 @@ SNAPSHOT_LOCK_S_MAX = 10
 SNAPSHOT_SETTLE_S_MAX = 10.0
 """How long a snapshot waits until everything it shows is on the upstream's disk."""
 SNAPSHOT_SETTLE_CHECK_S = 0.02
+SNAPSHOT_SHOWN_S_MAX = 0.2
+"""How long a tick may wait for a snapshot that shows what was read; beyond that the snapshot is put off."""
 SNAPSHOT_YIELD_S_MAX = 1
 """How long a chunk waits behind somebody who wants to change its table; then the snapshot lets them pass."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
@@ -119,6 +119,35 @@ class Writer(threading.Thread):
         self._stopping.set()
         self.join()
         assert self.failure is None, self.failure
+
+
+@contextmanager
+def waiting_for_a_standby(database: Database) -> Iterator[Callable[[], None]]:
+    """Commits that want to, wait for a standby that is not there; until what is given is called."""
+
+    def go_on() -> None:
+        database.run("ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
+
+    database.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
+    try:
+        yield go_on
+    finally:
+        go_on()
+
+
+@contextmanager
+def committing(database: Database, *statements: str) -> Iterator[None]:
+    """A transaction whose commit waits for a standby, in a session of its own."""
+    with psycopg.connect(database.server.dsn(database.name), autocommit=True) as session:
+        session.execute("SET synchronous_commit = on")
+        text = "; ".join(statements).encode()
+        thread = threading.Thread(target=session.execute, args=(text,), daemon=True)
+        thread.start()
+        waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+        eventually(lambda: database.value(waits))
+        yield
+        thread.join(NOTICE_S_MAX)
+        assert not thread.is_alive()
 
 
 def status(here: Following, name: str) -> tuple[str, str | None, Sequence[str]]:

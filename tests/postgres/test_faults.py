@@ -29,7 +29,9 @@ from tests.postgres.faulty import (
     check_newest,
     check_running,
     check_stalled,
+    committing,
     faulty,
+    waiting_for_a_standby,
 )
 from tests.postgres.following import Following
 from tests.support.postgres import PostgresServer, running
@@ -204,6 +206,35 @@ def test_a_way_that_lets_nothing_through_is_noticed(server: HeadwaterServer, dat
         database.proxy.flow()
         here.follows("a")
         check_running(here, "src")
+
+
+# Commits that wait for a standby
+
+
+def test_rows_of_a_commit_that_waits_for_a_standby_are_in_new_tables_and_columns(
+    server: HeadwaterServer, database: Faulty
+) -> None:
+    database.run("INSERT INTO a VALUES (1, 1, 'x')", "INSERT INTO b VALUES (1, 1, 'x')")
+    with source(server, database) as here:
+        here.create_table("a", options="EXCLUDE COLUMNS (tag)")
+        here.follows("a", columns="id, n")
+        adding = here.connect()
+        with waiting_for_a_standby(database) as go_on:
+            both = [f"INSERT INTO {table} VALUES (2, 2, 'waits')" for table in "ab"]
+            with committing(database, "BEGIN", *both, "COMMIT"):
+                eventually(lambda: here.value("SELECT count(*) FROM a") == 2)
+                here.create_table("b")
+                check_stalled(here, "b", "has committed and does not show yet")
+                text = b"ALTER TABLE a ADD COLUMN tag"
+                thread = threading.Thread(target=adding.execute, args=(text,), daemon=True)
+                thread.start()
+                go_on()
+        here.follows("b")
+        thread.join(RESUME_S_MAX)
+        here.follows("a")
+        assert [row[0] for row in here.rows("VERIFY TABLE a")] == ["equal"]
+        assert [row[0] for row in here.rows("VERIFY TABLE b")] == ["equal"]
+        adding.close()
 
 
 # The slot and its walsender

@@ -11,7 +11,7 @@ root everything is run as the user `postgres`, who must then be able to reach th
 into the server's data directory, private to it (certificates, keys).
 
 `restart()` and `kill()` + `resume()` are what may happen to a server that keeps its data; `standby()` is
-a copy that may be promoted.
+a copy that may be promoted; `copy()` and `put_back()` are what an operator does with volumes.
 `log()` is for whoever sees a test fail; `stop()` ends the server by its pid.
 """
 
@@ -145,10 +145,25 @@ class PostgresServer:
 
     def restart(self) -> None:
         """As `pg_ctl restart -m fast`: sessions are ended, data is written."""
+        self.halt()
+        self.resume()
+
+    def halt(self) -> None:
+        """As `pg_ctl stop -m fast`; `resume` goes on."""
         if self.process is not None:
             self.process.send_signal(signal.SIGINT)
             self.process.wait(STOP_S_MAX)
-        self.resume()
+
+    def copy(self) -> Path:
+        """A copy of all data, of a server that is halted."""
+        copy = self.directory / "copy"
+        subprocess.run(["cp", "-a", str(self._data), str(copy)], check=True)
+        return copy
+
+    def put_back(self, copy: Path) -> None:
+        """The data is what it was; the server is halted."""
+        shutil.rmtree(self._data)
+        copy.rename(self._data)
 
     def kill(self) -> None:
         """As a power cut: the postmaster and its children at once, nothing written."""

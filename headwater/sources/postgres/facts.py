@@ -145,6 +145,13 @@ def moved(identity: Mapping[str, Any], current: Facts) -> str | None:
     return None
 
 
+def went_back(how: str) -> str:
+    """Why a source must not go on with a server that is the one it was, at an earlier day."""
+    return (
+        f"unsupported action: database restored from an earlier copy of itself. What was read is gone: {how}"
+    )
+
+
 def _role(recovering: bool) -> str:
     return "a physical replica" if recovering else "a primary"
 

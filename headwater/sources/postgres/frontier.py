@@ -3,16 +3,29 @@
 Positions are comparable only within one history, which is a server (its system
 identifier) and a timeline of it; a restore or a promoted standby begins another.
 Both are kept with every position, so that a source never goes on in a history that
-is not the one it has read.
+is not the one it has read.  A server that was put back to an earlier day of its own is the
+same in both; so the last transaction that was read is kept as well, and must be there again.
+
+A transaction is in the log, and may have been read, before it shows upstream: one whose commit
+waits for a synchronous standby does not show for as long as that takes.  Those are kept too,
+because a snapshot that is taken meanwhile does not have them (docs/decisions).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 PAGE_BYTES = 8192
 _PAGE_HEADERS_BYTES = (24, 40)
+
+
+class Transaction(NamedTuple):
+    """One that has committed, as the stream tells of it."""
+
+    lsn: int  # where its commit begins in the log
+    xid: int  # the lower 32 bits of its number
+    time: int  # of its commit, as the server counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +35,8 @@ class LsnFrontier:
     lsn: int
     system_id: str
     timeline: int
+    last: Transaction | None = None  # the newest that was read
+    unshown: tuple[int, ...] = ()  # the numbers of those that were read before they showed upstream
 
     def __le__(self, other: LsnFrontier) -> bool:
         return self.lsn <= other.lsn
@@ -30,16 +45,18 @@ class LsnFrontier:
         return position < self.lsn
 
     def to_json(self) -> object:
-        return [self.lsn, self.system_id, self.timeline]
+        last = None if self.last is None else list(self.last)
+        return [self.lsn, self.system_id, self.timeline, last, list(self.unshown)]
 
     @staticmethod
     def from_json(value: Any) -> LsnFrontier:
-        lsn, system_id, timeline = value
-        return LsnFrontier(int(lsn), str(system_id), int(timeline))
+        lsn, system_id, timeline, last, unshown = value
+        read = None if last is None else Transaction(*last)
+        return LsnFrontier(int(lsn), str(system_id), int(timeline), read, tuple(unshown))
 
-    def at(self, lsn: int) -> LsnFrontier:
+    def at(self, lsn: int, last: Transaction | None = None, unshown: tuple[int, ...] = ()) -> LsnFrontier:
         """Another position of the same history."""
-        return LsnFrontier(lsn, self.system_id, self.timeline)
+        return LsnFrontier(lsn, self.system_id, self.timeline, last, unshown)
 
     def __str__(self) -> str:
         return lsn_text(self.lsn)

@@ -11,8 +11,12 @@ A server that does not answer any more is hung up on, also when nobody says that
 connection is gone: after some silence the stream asks for an answer, and questions have a bound.
 
 The position told to the server is that of the newest durable binding.  A source that
-starts again asks for the stream from its binding on, whatever the slot says; a slot that
-no longer has that position is an error and never a gap.
+starts again takes the stream from where the slot is, which may be before its binding: what
+it has read it leaves out, and what it has read last must be there (spool.py).  A slot that
+no longer has the binding's position is an error and never a gap.
+
+A tick also asks which of its transactions show upstream already, and keeps the others with
+its frontier: no snapshot may be taken without them.
 
 Not here: decoding (decode.py), snapshots (snapshot.py).
 """
@@ -27,27 +31,30 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import psycopg
 import structlog
 from psycopg import pq
 
 from headwater.core.clock import SYSTEM_CLOCK
-from headwater.core.errors import DefiniteError, TransientError
+from headwater.core.errors import DefiniteError, HeadwaterError, TransientError
 from headwater.core.frontier import Frontier
 from headwater.core.limits import (
     REPLICATION_STATUS_S,
     REPLICATION_WAITING_BYTES_MAX,
     SLOT_RELEASE_S_MAX,
+    SNAPSHOT_SETTLE_CHECK_S,
     UPSTREAM_SILENCE_S_MAX,
 )
 from headwater.sources.contract import Export, Options, ReadPart, Secrets, Waits
 from headwater.sources.postgres.connection import bounded, connect
 from headwater.sources.postgres.decode import Shown
-from headwater.sources.postgres.facts import Facts, changed, missing_publication, moved
+from headwater.sources.postgres.facts import Facts, changed, missing_publication, moved, went_back
 from headwater.sources.postgres.frontier import LsnFrontier, lsn_of, lsn_text
 from headwater.sources.postgres.inspect import inspect
-from headwater.sources.postgres.spool import Spool
+from headwater.sources.postgres.spool import Overlap, Spool, Taken
 from headwater.sources.postgres.trouble import AGAIN, first_line, named, said, trouble
+from headwater.sources.postgres.visibility import Snapshot
 
 log = structlog.get_logger("postgres")
 
@@ -76,20 +83,22 @@ class PostgresReader:
         self._stream: psycopg.Connection[Any] | None = None
         self._wake_in, self._wake_out = os.pipe()
         self._stopping = False
-        self._failure: str | None = None
+        self._failure: HeadwaterError | None = None
         self._heard_s = 0.0  # when the server last said anything
-        self._spool = Spool(scratch)
+        self._spool: Spool | None = None
         self._thread: threading.Thread | None = None
         try:
             self._stream = reach(options, secrets, replication=True)
             with bounded(self._stream):
                 history = self._history(self._stream)
-            self._check_history(stands_at)
+            self._check_history(history, stands_at)
             begin = self._ready_slot(self._stream, stands_at)
             self.start: Frontier = history.at(begin)
             self._here = history
-            self._end = begin
+            self._end = begin if stands_at is None else _lsn(stands_at)
             self._durable = begin
+            last = stands_at.last if isinstance(stands_at, LsnFrontier) else None
+            self._spool = Spool(scratch, Overlap(begin, last))
             with bounded(self._stream):
                 self._begin_stream(self._stream.pgconn, begin)
         except psycopg.Error as error:
@@ -98,7 +107,12 @@ class PostgresReader:
         except BaseException:
             self.close()
             raise
-        self._thread = threading.Thread(target=self._receive, name=f"stream-{self._slot}", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run,
+            args=(self._stream.pgconn, self._spool),
+            name=f"stream-{self._slot}",
+            daemon=True,
+        )
         self._thread.start()
 
     # Opening
@@ -109,12 +123,18 @@ class PostgresReader:
             raise TransientError("postgres: the server does not say which one it is")
         return LsnFrontier(lsn_of(row[2]), str(row[0]), int(row[1]))
 
-    def _check_history(self, stands_at: Frontier | None) -> None:
+    def _check_history(self, history: LsnFrontier, stands_at: Frontier | None) -> None:
         """The server is the one that was read so far, in the same history."""
         identity = dict(self._options["identity"])
         if isinstance(stands_at, LsnFrontier):
             identity |= {"system_id": stands_at.system_id, "timeline": stands_at.timeline}
-        message = moved(identity, self._facts(()))
+        facts = self._facts(())
+        message = moved(identity, facts)
+        if message is None and isinstance(stands_at, LsnFrontier) and not stands_at <= history:
+            how = f"the log ends at {history}, and was read to {stands_at}"
+            if facts.recovering:  # a replica that has just started shows less than it has
+                raise TransientError(f"postgres: {how}", AGAIN)
+            message = went_back(how)
         if message is not None:
             raise DefiniteError("", "" if stands_at is None else str(stands_at), message)
 
@@ -139,7 +159,9 @@ class PostgresReader:
                 hint="Drop the source and create it again: what happened since cannot be read any more.",
             )
         if row is None:
-            return self._create_slot(stream.pgconn)
+            made = self._create_slot(stream.pgconn)
+            self._wait_for_shown()
+            return made
         active_pid, wal_status, confirmed = row
         if wal_status == "lost":
             raise DefiniteError(
@@ -151,6 +173,7 @@ class PostgresReader:
             with bounded(self._control):
                 self._release_slot(active_pid)
         if stands_at is None:
+            self._wait_for_shown()
             return lsn_of(confirmed)
         wanted = _lsn(stands_at)
         if lsn_of(confirmed) > wanted:
@@ -159,21 +182,17 @@ class PostgresReader:
                 f" {confirmed} are available",
                 hint="Drop the source and create it again: what happened since cannot be read any more.",
             )
-        return wanted
+        return lsn_of(confirmed)
 
     def _create_slot(self, wire: pq.abc.PGconn) -> int:
         """Takes as long as the oldest transaction that is open upstream; may be given up."""
         wire.send_query(f'CREATE_REPLICATION_SLOT "{self._slot}" LOGICAL pgoutput NOEXPORT_SNAPSHOT'.encode())
         while wire.is_busy():
-            ready, _, _ = select.select([wire.socket], [], [], REPLICATION_STATUS_S)
-            if ready:
+            if _ready({wire.socket: select.POLLIN}, REPLICATION_STATUS_S):
                 wire.consume_input()
-            elif self._waits(
-                f"postgres: a replication slot waits for open transactions{self._open_ones()}",
-                "End them, or wait until they end: SELECT pg_terminate_backend(pid) ends a session there.",
-            ):
+            elif self._unwanted():
                 wire.get_cancel().cancel()
-                raise TransientError(f'postgres: replication slot "{self._slot}" is not wanted any more')
+                raise self._not_wanted()
         made: int | None = None
         while (result := wire.get_result()) is not None:
             if result.status != pq.ExecStatus.TUPLES_OK:
@@ -182,6 +201,41 @@ class PostgresReader:
         if made is None:
             raise TransientError(f'postgres: replication slot "{self._slot}" was not made')
         return made
+
+    def _wait_for_shown(self) -> None:
+        """Until every transaction that may have committed before the slot begins shows upstream.
+
+        The stream will not have it, so snapshots must.  Those that were open when the slot was made have
+        been waited for; one that began on the way may be in the log already, and wait for a standby.
+        """
+        with bounded(self._control):
+            row = self._control.execute("SELECT pg_current_xact_id()::text::int8").fetchone()
+        newest = 0 if row is None else row[0]
+        told_s = SYSTEM_CLOCK.monotonic_s()
+        while self._snapshot().xmin < newest:
+            SYSTEM_CLOCK.sleep(SNAPSHOT_SETTLE_CHECK_S)
+            if SYSTEM_CLOCK.monotonic_s() - told_s > REPLICATION_STATUS_S:
+                told_s = SYSTEM_CLOCK.monotonic_s()
+                if self._unwanted():
+                    raise self._not_wanted()
+
+    def _snapshot(self) -> Snapshot:
+        """What shows upstream now."""
+        with bounded(self._control):
+            row = self._control.execute("SELECT pg_current_snapshot()::text").fetchone()
+        if row is None:
+            raise TransientError("postgres: the server gave no snapshot", AGAIN)
+        return Snapshot.from_text(row[0])
+
+    def _unwanted(self) -> bool:
+        """Tell that others must end before the source can begin; whether nobody wants it any more."""
+        return self._waits(
+            f"postgres: a replication slot waits for open transactions{self._open_ones()}",
+            "End them, or wait until they end: SELECT pg_terminate_backend(pid) ends a session there.",
+        )
+
+    def _not_wanted(self) -> TransientError:
+        return TransientError(f'postgres: replication slot "{self._slot}" is not wanted any more')
 
     def _open_ones(self) -> str:
         """The oldest transactions upstream that have written something."""
@@ -224,36 +278,43 @@ class PostgresReader:
 
     # The thread
 
-    def _receive(self) -> None:
-        if self._stream is None:
-            return
-        wire = self._stream.pgconn
+    def _run(self, wire: pq.abc.PGconn, spool: Spool) -> None:
+        """Whatever ends the thread is told to the next tick."""
         try:
-            wire.nonblocking = 1
-            told_s = 0.0
-            self._heard_s = SYSTEM_CLOCK.monotonic_s()
-            while not self._stopping:
-                now_s = SYSTEM_CLOCK.monotonic_s()
-                if now_s - told_s >= REPLICATION_STATUS_S:
-                    # A server that hears from us has no reason of its own to say anything.
-                    self._tell(wire, wants_answer=now_s - self._heard_s > UPSTREAM_SILENCE_S_MAX / 3)
-                    told_s = now_s
-                if self._spool.waiting_bytes > REPLICATION_WAITING_BYTES_MAX and not self._spool.inside:
-                    self._sleep([], REPLICATION_STATUS_S)
-                    self._heard_s = SYSTEM_CLOCK.monotonic_s()  # nobody has listened
-                    continue
-                if not self._take_messages(wire):
-                    continue
-                if self._woken(wire):
-                    self._tell(wire, wants_answer=True)
-                    told_s = now_s
-                self._check_heard()
+            self._receive(wire, spool)
+        except DefiniteError as error:
+            self._failure = error
         except (psycopg.Error, OSError) as error:
-            self._failure = f"stream ended prematurely: {first_line(error)}"
+            self._failure = TransientError(f"postgres: stream ended prematurely: {first_line(error)}", AGAIN)
+        except BaseException as error:
+            log.exception("receiving failed", slot=self._slot)
+            what = f"postgres: stream ended prematurely: internal: {type(error).__name__}: {error}"
+            self._failure = TransientError(what, "It is tried again; the cluster's log says more.")
 
-    def _take_messages(self, wire: pq.abc.PGconn) -> bool:
+    def _receive(self, wire: pq.abc.PGconn, spool: Spool) -> None:
+        wire.nonblocking = 1
+        told_s = 0.0
+        self._heard_s = SYSTEM_CLOCK.monotonic_s()
+        while not self._stopping:
+            now_s = SYSTEM_CLOCK.monotonic_s()
+            if now_s - told_s >= REPLICATION_STATUS_S:
+                # A server that hears from us has no reason of its own to say anything.
+                self._tell(wire, wants_answer=now_s - self._heard_s > UPSTREAM_SILENCE_S_MAX / 3)
+                told_s = now_s
+            if spool.waiting_bytes > REPLICATION_WAITING_BYTES_MAX and not spool.inside:
+                self._sleep({}, REPLICATION_STATUS_S)
+                self._heard_s = SYSTEM_CLOCK.monotonic_s()  # nobody has listened
+                continue
+            if not self._take_messages(wire, spool):
+                continue
+            if self._woken(wire):
+                self._tell(wire, wants_answer=True)
+                told_s = now_s
+            self._check_heard()
+
+    def _take_messages(self, wire: pq.abc.PGconn, spool: Spool) -> bool:
         """What is here, a message at a time, as libpq hands it out; whether that was all."""
-        add, copy_data = self._spool.add, wire.get_copy_data
+        add, copy_data = spool.add, wire.get_copy_data
         for _ in range(10_000):
             count, data = copy_data(1)
             if count == 0:
@@ -267,17 +328,19 @@ class PostgresReader:
             if data[0] == 0x77:  # w: data
                 end = add(bytes(data[_DATA_HEADER_BYTES:]))
                 if end is not None:
-                    self._end = end
+                    self._end = max(self._end, end)
             elif data[0] == 0x6B:  # k: keepalive
-                if not self._spool.inside:
-                    self._end = max(self._end, int.from_bytes(data[1:9], "big"))
+                if not spool.inside:
+                    sent = int.from_bytes(data[1:9], "big")
+                    spool.reached(sent)
+                    self._end = max(self._end, sent)
                 if data[17]:
                     self._tell(wire, wants_answer=False)
         return False
 
     def _woken(self, wire: pq.abc.PGconn) -> bool:
         """Wait for the server or for a tick; whether a tick wants the server to be told."""
-        ready = self._sleep([wire.socket], REPLICATION_STATUS_S)
+        ready = self._sleep({wire.socket: select.POLLIN}, REPLICATION_STATUS_S)
         if wire.socket in ready:
             wire.consume_input()
             self._heard_s = SYSTEM_CLOCK.monotonic_s()
@@ -288,8 +351,8 @@ class PostgresReader:
         if SYSTEM_CLOCK.monotonic_s() - self._heard_s > UPSTREAM_SILENCE_S_MAX:
             raise psycopg.OperationalError(f"the server has been silent for {UPSTREAM_SILENCE_S_MAX:.0f} s")
 
-    def _sleep(self, sockets: list[int], seconds: float) -> list[int]:
-        ready, _, _ = select.select([*sockets, self._wake_in], [], [], seconds)
+    def _sleep(self, sockets: dict[int, int], seconds: float) -> set[int]:
+        ready = _ready({**sockets, self._wake_in: select.POLLIN}, seconds)
         if self._wake_in in ready:
             os.read(self._wake_in, 4096)
         return ready
@@ -302,7 +365,7 @@ class PostgresReader:
             _STATUS.pack(b"r", max(durable, self._end), durable, durable, now_us, wants_answer)
         )
         while wire.flush() and not self._stopping:
-            select.select([], [wire.socket], [], REPLICATION_STATUS_S)
+            _ready({wire.socket: select.POLLOUT}, REPLICATION_STATUS_S)
             self._check_heard()
 
     # Ticks
@@ -310,7 +373,9 @@ class PostgresReader:
     def probe(self, now_ms: int) -> Frontier:
         end = self._end
         if self._failure is not None:
-            raise TransientError(f"postgres: {self._failure}", AGAIN)
+            raise self._failure
+        if self._thread is None or not self._thread.is_alive():
+            raise TransientError("postgres: nobody receives the stream", AGAIN)
         self._wake()
         return self._here.at(end)
 
@@ -322,14 +387,29 @@ class PostgresReader:
         points: Mapping[str, Any],
         rows_max: int,
     ) -> tuple[Frontier, tuple[ReadPart, ...]]:
+        if self._spool is None or not isinstance(start, LsnFrontier):
+            raise TypeError(f"a PostgreSQL source was given the frontier {start}")
         snapshots = {table_id: Shown.by(point) for table_id, point in points.items()}
-        segments, reached = self._spool.take(_lsn(end), snapshots)
+        taken = self._spool.take(_lsn(end), snapshots)
         parts: list[ReadPart] = []
-        for segment, tables in segments:
+        for segment, tables in taken.segments:
             mine = tuple(export for export in exports if export.details["oid"] in tables)
             if mine:
                 parts.append(ReadPart(SOURCE_TYPE, {}, None, None, mine, len(parts), segment))
-        return (end if reached is None else self._here.at(reached)), tuple(parts)
+        return self._reached(start, _lsn(end), taken), tuple(parts)
+
+    def _reached(self, start: LsnFrontier, end: int, taken: Taken) -> LsnFrontier:
+        """Where the source stands after a tick, with those of its transactions that do not show yet."""
+        read = [*start.unshown, *(transaction.xid for transaction in taken.transactions)]
+        unshown: tuple[int, ...] = ()
+        if read:
+            xids = np.array(read, np.int64)
+            try:
+                unshown = tuple(xids[~self._snapshot().shows(xids)].tolist())
+            except psycopg.Error as error:
+                raise trouble(error) from error
+        last = taken.transactions[-1] if taken.transactions else start.last
+        return self._here.at(end if taken.reached is None else taken.reached, last, unshown)
 
     def check(self, exports: tuple[Export, ...]) -> Mapping[str, DefiniteError]:
         oids = {export.details["oid"] for export in exports}
@@ -347,7 +427,8 @@ class PostgresReader:
         }
 
     def acknowledge(self, frontier: Frontier) -> None:
-        self._spool.done()
+        if self._spool is not None:
+            self._spool.done()
         self._durable = max(self._durable, _lsn(frontier))
         self._wake()
 
@@ -359,7 +440,8 @@ class PostgresReader:
         if self._thread is not None:
             self._wake()
             self._thread.join()
-        self._spool.close()
+        if self._spool is not None:
+            self._spool.close()
         for connection in (self._stream, self._control):
             if connection is not None:
                 connection.close()
@@ -405,6 +487,14 @@ def reach(options: Options, secrets: Secrets, replication: bool = False) -> psyc
         return connect(options["connection"], secrets, replication=replication)
     except TransientError as error:
         raise named(error) from error.__cause__
+
+
+def _ready(sockets: dict[int, int], seconds: float) -> set[int]:
+    """Those of the sockets on which something has happened; their numbers may be as high as they like."""
+    poll = select.poll()
+    for number, events in sockets.items():
+        poll.register(number, events)
+    return {number for number, _ in poll.poll(seconds * 1000)}
 
 
 def _message(text: bytes) -> str:

@@ -7,7 +7,8 @@
 
 Nothing is asked of the replication slot.  The stream says the number of each transaction,
 and a snapshot says of each number whether it shows it; so a change is in exactly one of
-the two, whatever the order in which commits became visible (docs/decisions).
+the two, whatever the order in which commits became visible (docs/decisions).  What the stream
+has had before the tables join must show; a snapshot that does not show it yet is taken again.
 
 If the process dies the exported snapshot is gone.  A table with a key goes on all the same:
 the stream leaves out what the first snapshot shows, pages that were not read yet are read at a
@@ -27,6 +28,7 @@ from typing import Any, Final
 
 import adbc_driver_manager
 import adbc_driver_postgresql.dbapi as adbc
+import numpy as np
 import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -38,6 +40,7 @@ from headwater.core.limits import (
     SNAPSHOT_LOCK_S_MAX,
     SNAPSHOT_SETTLE_CHECK_S,
     SNAPSHOT_SETTLE_S_MAX,
+    SNAPSHOT_SHOWN_S_MAX,
     SNAPSHOT_YIELD_S_MAX,
 )
 from headwater.core.types import SqlType
@@ -97,7 +100,8 @@ class PostgresPoint:
         self._until = 0
         self._leaves: dict[int, dict[int, Leaf]] = {}  # by oid of the export's table, by oid
         try:
-            self._ask("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            # Each statement has a snapshot of its own; those that are exported are kept to the end.
+            self._ask("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY")
             self._ask(f"SET LOCAL lock_timeout = '{SNAPSHOT_LOCK_S_MAX}s'")
             # Locks come before the snapshot: what changes the tables' files is then before or after both.
             for details in {export.details["oid"]: export.details for export in exports}.values():
@@ -121,18 +125,14 @@ class PostgresPoint:
     def take(self, frontier: Frontier, before: Mapping[str, Any], rows: int) -> Taken:
         roots = sorted({export.details["oid"] for export in self._exports})
         try:
-            row = self._ask(
-                "SELECT pg_export_snapshot(), pg_current_snapshot()::text, pg_current_wal_insert_lsn()::text"
-            ).fetchone()
+            exported, shows, written = self._export(frontier)
             leaves = self._ask(_LEAVES, {"oids": roots}).fetchall()
         except psycopg.Error as error:
             raise trouble(error) from error
-        if row is None:
-            raise TransientError("postgres: the server gave no snapshot")
-        self._snapshot = row[0]
+        self._snapshot = exported
         for root, oid, *facts in leaves:
             self._leaves.setdefault(root, {})[oid] = Leaf(*facts)
-        self._until = until = last_end(lsn_of(row[2]))
+        self._until = until = last_end(lsn_of(written))
         points: dict[str, Any] = {}
         kept: set[str] = set()
         for export in self._exports:
@@ -146,8 +146,28 @@ class PostgresPoint:
                     [oid, leaf.file, leaf.pages, leaf.rows, _step(leaf.pages, leaf.rows, rows)]
                     for oid, leaf in now.items()
                 ]
-                points[id_] = {"snapshot": row[1], "until": until, "leaves": listed}
+                points[id_] = {"snapshot": shows, "until": until, "leaves": listed}
         return Taken(points, frozenset(kept))
+
+    def _export(self, frontier: Frontier) -> tuple[str, str, str]:
+        """(name of a snapshot, what it shows, where the log ends) once it shows all that was read."""
+        unshown = np.array(frontier.unshown if isinstance(frontier, LsnFrontier) else (), np.int64)
+        deadline_s = SYSTEM_CLOCK.monotonic_s() + SNAPSHOT_SHOWN_S_MAX
+        while True:
+            row = self._ask(
+                "SELECT pg_export_snapshot(), pg_current_snapshot()::text, pg_current_wal_insert_lsn()::text"
+            ).fetchone()
+            if row is None:
+                raise TransientError("postgres: the server gave no snapshot", AGAIN)
+            unshown = unshown[~Snapshot.from_text(row[1]).shows(unshown)]
+            if not len(unshown):
+                exported, shows, written = row
+                return exported, shows, written
+            if SYSTEM_CLOCK.monotonic_s() > deadline_s:
+                raise TransientError(
+                    f"postgres: transaction {unshown[0]} has committed and does not show yet", _UNSHOWN
+                )
+            SYSTEM_CLOCK.sleep(SNAPSHOT_SETTLE_CHECK_S)
 
     def settle(self) -> None:
         """The log is on disk as far as the snapshot shows anything of it.
@@ -206,6 +226,10 @@ class PostgresPoint:
         self._holder.close()
 
 
+_UNSHOWN: Final = (
+    "Its session probably waits for a synchronous standby: see synchronous_standby_names and"
+    " pg_stat_replication upstream. The table is made once that is over."
+)
 _HINT: Final = "A statement upstream may hold a lock on one of the tables; see pg_locks there."
 
 _LEAVES: Final = """

@@ -10,6 +10,9 @@ a file, so that the largest transaction costs disk and not memory.
 Each segment knows what a reader of it must know of the stream before it: the newest
 Relation message of each table, and the transaction that is under way.
 
+A stream that begins anew may bring transactions again that were read before; these are left
+out, and the last of them must be the one that it was (`Overlap`).
+
 Not here: the connection (reader.py), what messages say (pgoutput.py).
 """
 
@@ -28,8 +31,11 @@ import numpy as np
 import numpy.typing as npt
 
 from headwater.core.clock import unique_name
+from headwater.core.errors import DefiniteError
 from headwater.core.limits import REPLICATION_SEGMENT_BYTES, REPLICATION_TICK_BYTES_MAX
 from headwater.sources.postgres.decode import Segment, Shown
+from headwater.sources.postgres.facts import went_back
+from headwater.sources.postgres.frontier import Transaction, lsn_text
 
 _BEGIN, _COMMIT, _RELATION, _TRUNCATE = b"BCRT"
 _CHANGES: Final = frozenset(b"IUD")
@@ -43,6 +49,46 @@ class Mark:
     messages: int
     bytes: int
     lsn: int
+    transaction: Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a tick has of the stream."""
+
+    segments: list[tuple[Segment, set[int]]]  # with the tables they are about
+    transactions: list[Transaction]
+    reached: int | None  # where it stands if more of what was asked for is waiting
+
+
+@dataclass(slots=True)
+class Overlap:
+    """Where a stream begins anew, before the end of what was read: it must bring the same again."""
+
+    begin: int  # transactions whose commit begins here or later are sent
+    last: Transaction | None  # the newest that was read
+    met: bool = False
+
+    def brings_again(self, transaction: Transaction) -> bool:
+        """Whether a transaction of the stream was read before."""
+        if self.last is None or transaction.lsn > self.last.lsn:
+            self.check(transaction.lsn)
+            return False
+        if transaction.lsn == self.last.lsn:
+            if transaction != self.last:
+                self._refuse()
+            self.met = True
+        return True
+
+    def check(self, lsn: int) -> None:
+        """The stream has come as far as this; what was read must have been in it, if it was to come again."""
+        if self.last is not None and not self.met and self.begin <= self.last.lsn < lsn:
+            self._refuse()
+
+    def _refuse(self) -> None:
+        if self.last is not None:
+            at = lsn_text(self.last.lsn)
+            raise DefiniteError("", at, went_back(f"transaction {self.last.xid} is not at {at} any more"))
 
 
 @dataclass(slots=True)
@@ -50,7 +96,7 @@ class _Part:
     """A stretch of messages; `relations` and `transaction` are of the stream before it."""
 
     relations: dict[int, bytes]
-    transaction: tuple[int, int]
+    transaction: Transaction
     data: bytearray = field(default_factory=bytearray)
     path: Path | None = None
     offset: int = 0
@@ -63,11 +109,13 @@ class _Part:
 class Spool:
     """Filled by one thread, emptied by another."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, overlap: Overlap) -> None:
         self._folder = folder
+        self._overlap = overlap
+        self._again = False  # the transaction under way was read before
         self._lock = threading.Lock()
         self._relations: dict[int, bytes] = {}
-        self._transaction = (0, 0)
+        self._transaction = Transaction(0, 0, 0)
         self._parts: deque[_Part] = deque()
         self._handed: list[Path] = []  # files that a tick is reading
         self.inside = False  # a transaction has begun and not ended
@@ -76,6 +124,13 @@ class Spool:
     def add(self, message: bytes) -> int | None:
         """One message of the stream; the position at which it ends, if it is a Commit."""
         kind = message[0]
+        if kind == _BEGIN:
+            lsn, time, xid = _BEGIN_FIELDS.unpack_from(message, 1)
+            begun = Transaction(lsn, xid, time)
+            self._again = self._overlap.brings_again(begun)
+        if self._again:
+            self._pass(message)
+            return None
         with self._lock:
             if not self._parts or self._parts[-1].path is not None:
                 self._parts.append(_Part(dict(self._relations), self._transaction))
@@ -87,8 +142,7 @@ class Spool:
             if kind in _CHANGES:
                 part.tables.add(int.from_bytes(message[1:5], "big"))
             elif kind == _BEGIN:
-                lsn, _, xid = _BEGIN_FIELDS.unpack_from(message, 1)
-                self._transaction, self.inside = (lsn, xid), True
+                self._transaction, self.inside = begun, True
             elif kind == _RELATION:
                 self._relations[int.from_bytes(message[1:5], "big")] = message
             elif kind == _TRUNCATE:
@@ -97,11 +151,22 @@ class Spool:
             elif kind == _COMMIT:
                 self.inside = False
                 end = int.from_bytes(message[10:18], "big")
-                part.marks.append(Mark(len(part.lengths), part.bytes, end))
+                part.marks.append(Mark(len(part.lengths), part.bytes, end, self._transaction))
                 return end
             if part.bytes >= REPLICATION_SEGMENT_BYTES:
                 self._spill(part)
         return None
+
+    def reached(self, lsn: int) -> None:
+        """The server says that it has sent everything before this."""
+        self._overlap.check(lsn)
+
+    def _pass(self, message: bytes) -> None:
+        """Of what was read before only the shapes of tables matter: they are said once."""
+        kind = message[0]
+        self.inside = kind != _COMMIT
+        if kind == _RELATION:
+            self._relations[int.from_bytes(message[1:5], "big")] = message
 
     def _spill(self, part: _Part) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -109,14 +174,10 @@ class Spool:
         part.path.write_bytes(part.data)
         part.data = bytearray()
 
-    def take(
-        self, until: int, points: Mapping[str, Shown]
-    ) -> tuple[list[tuple[Segment, set[int]]], int | None]:
-        """Whole transactions that end at or before `until`, about as much as a tick may have.
-
-        Segments with the tables they are about; and the position where more of that is waiting.
-        """
+    def take(self, until: int, points: Mapping[str, Shown]) -> Taken:
+        """Whole transactions that end at or before `until`, about as much as a tick may have."""
         taken: list[tuple[Segment, set[int]]] = []
+        transactions: list[Transaction] = []
         with self._lock:
             count, cut, reached = self._cut(until)
             first = 0
@@ -128,9 +189,10 @@ class Spool:
                 if part.path is not None and part.path not in self._handed:
                     self._handed.append(part.path)
                 taken.append((_segment(part, first, points), part.tables))
+                transactions += [mark.transaction for mark in part.marks]
                 first += len(part.lengths)
                 self.waiting_bytes -= part.bytes
-        return taken, reached
+        return Taken(taken, transactions, reached)
 
     def _cut(self, until: int) -> tuple[int, Mark | None, int | None]:
         """How many segments, up to which mark of the last of them; where it stands if there is more."""
@@ -164,7 +226,7 @@ class Spool:
         relations = part.relations | _relations_in(before, np.array(head.lengths, np.int64))
         rest = _Part(
             relations,
-            (0, 0),  # a mark is the end of a transaction: the next message is a Begin
+            Transaction(0, 0, 0),  # a mark is the end of a transaction: the next message is a Begin
             part.data[cut.bytes :],
             part.path,
             0 if part.path is None else part.offset + cut.bytes,
@@ -172,7 +234,7 @@ class Spool:
             part.lengths[cut.messages :],
             part.tables,
             deque(
-                Mark(mark.messages - cut.messages, mark.bytes - cut.bytes, mark.lsn)
+                Mark(mark.messages - cut.messages, mark.bytes - cut.bytes, mark.lsn, mark.transaction)
                 for mark in part.marks
                 if mark.messages > cut.messages
             ),
@@ -215,7 +277,7 @@ def _segment(part: _Part, first: int, points: Mapping[str, Shown]) -> Segment:
         part.offset,
         np.array(part.lengths, np.uint32),
         tuple(part.relations.values()),
-        part.transaction,
+        part.transaction[:2],
         first,
         dict(points),
     )
