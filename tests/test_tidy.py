@@ -56,6 +56,7 @@ CATCH_ALL_HOMES: dict[str, str] = {
     "headwater/coordinator/subscribe.py": "a hub's loop: those who wait for it are told",
     "headwater/coordinator/widening.py": "a table that cannot be cut over stays as it was; others are",
     "headwater/storage/loops.py": "loops of the environment begin again, and the log says why",
+    "headwater/sources/postgres/reader.py": "the receiving thread: whatever ends it is told to the next tick",
 }
 
 # Folders whose modules never import each other; what two need moves up.
