@@ -128,8 +128,9 @@ def fell_behind(relation: str) -> UserError:
         "53200",
         detail=f"Changes of {relation} in more than {SUBSCRIBE_QUEUE_BATCHES_MAX} ticks, or of more than"
         f" {SUBSCRIBE_QUEUE_BYTES_MAX >> 20} MiB, were waiting for the client.",
-        hint="Read faster, or subscribe to less. AS OF the last progress goes on from there, as far as RETAIN"
-        " HISTORY reaches.",
+        hint="Read faster, or subscribe to less. With t the last progress that came after the first rows,"
+        " WITH (PROGRESS, SNAPSHOT = false) AS OF t - 1 goes on from there, as far as RETAIN HISTORY"
+        " reaches.",
     )
 
 

@@ -387,6 +387,31 @@ def test_a_piece_of_the_past_is_told_again(connection: psycopg.Connection[Any]) 
         assert found == (count,)
 
 
+def test_a_subscription_goes_on_where_its_last_progress_was(connection: psycopg.Connection[Any]) -> None:
+    """A change at the very timestamp of a progress comes after it, and is not lost by going on."""
+    connection.execute("CREATE TABLE resumed (a int) WITH (RETAIN HISTORY FOR '1 hour')")
+    connection.execute("INSERT INTO resumed VALUES (1)")
+    connection.execute("INSERT INTO resumed VALUES (2)")
+    now = "SELECT mz_now()::text FROM resumed LIMIT 1"
+    began = int(connection.execute(now.encode()).fetchall()[0][0])
+    connection.execute("INSERT INTO resumed VALUES (3)")
+    connection.execute("DELETE FROM resumed WHERE a = 1")
+    ended = int(connection.execute(now.encode()).fetchall()[0][0])
+    for target in ("resumed", "(SELECT a + 0 AS a FROM resumed)"):
+
+        def told(options: str, bounds: str, target: str = target) -> list[tuple[Any, ...]]:
+            sql = f"SUBSCRIBE {target} WITH ({options}) {bounds}"
+            return connection.execute(sql.encode()).fetchall()
+
+        whole = told("PROGRESS", f"AS OF {began} UP TO {ended + 1}")
+        changes = [row for row in whole if not row[1]]
+        for moment in sorted({int(row[0]) for row in changes if row[0] > began}):
+            before = told("PROGRESS", f"AS OF {began} UP TO {moment}")
+            assert before[-1][:2] == (moment, True)  # and a change at it is to come
+            rest = told("PROGRESS, SNAPSHOT = false", f"AS OF {before[-1][0] - 1} UP TO {ended + 1}")
+            assert [row for row in (*before, *rest) if not row[1]] == changes
+
+
 def test_subscriptions_and_explanations_take_parameters(connection: psycopg.Connection[Any]) -> None:
     query = "(SELECT n FROM generate_series(1, 5) AS n WHERE n > %s)"
     rows = connection.execute(f"SUBSCRIBE {query}".encode(), (3,)).fetchall()

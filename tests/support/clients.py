@@ -3,7 +3,7 @@
     PlainWriter   INSERT, UPDATE, DELETE and small transactions on one plain table.  Knows which
                   were acknowledged; the fate of the one that was cut off is looked up afterwards
                   and must be all or nothing.
-    Follower      a SUBSCRIBE that resumes AS OF its last progress; its changes add up to the table.
+    Follower      a SUBSCRIBE that resumes where its last progress was; its changes add up to the table.
 
 Both run in a thread of their own until `stop`; an error that is not a lost connection
 is kept and raised by `stop`.

@@ -6,7 +6,7 @@ mz_timestamp | [mz_progressed] | mz_state | key | values    ENVELOPE UPSERT
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -169,6 +169,8 @@ class _Feed:
                 before, distance = distance, subscriber.joined_at - reached
                 async for changes in hub.between(reached, subscriber.joined_at):
                     if self._beyond(changes.ts):
+                        for batch in self._last_progress():
+                            yield batch
                         return
                     yield self._rows(changes.ts, changes.rows)
                 reached = max(reached, subscriber.joined_at)
@@ -198,6 +200,8 @@ class _Feed:
                     raise error
                 case Changes(ts, rows):
                     if self._beyond(ts):
+                        for batch in self._last_progress():
+                            yield batch
                         return
                     yield self._rows(ts, rows)
                 case Progress(upper):
@@ -206,6 +210,11 @@ class _Feed:
                         yield self._progress(said)
                     if upper == TIMESTAMP_END or self._beyond(upper):
                         return
+
+    def _last_progress(self) -> Iterator[pa.RecordBatch]:
+        """At the first change that is not wanted: all before UP TO has been said."""
+        if self.statement.progress and self.up_to is not None:
+            yield self._progress(self.up_to)
 
     def _rows(self, ts: int, rows: pa.Table) -> pa.RecordBatch:
         count = rows.num_rows
