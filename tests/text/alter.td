@@ -110,6 +110,8 @@ XX000: v1 is a view not a table
 
 > CREATE VIEW $schema_blue.v AS SELECT * FROM $schema_blue.t;
 
+> CREATE VIEW $schema_blue.q AS SELECT $schema_blue.t.a, $schema_green.t.a AS b FROM $schema_blue.t, $schema_green.t;
+
 = ALTER SCHEMA $schema_blue SWAP WITH $schema_green;
 ALTER SCHEMA
 
@@ -124,6 +126,19 @@ CREATE VIEW materialize.$schema_green.v\nAS SELECT * FROM materialize.$schema_gr
 
 = ALTER SCHEMA $schema_green RENAME TO $schema_red;
 ALTER SCHEMA
+
+# Columns qualified by more than the relation's name, too.
+> SELECT * FROM $schema_red.q;
+blue | green
+
+= ALTER TABLE $schema_red.t RENAME TO u;
+ALTER TABLE
+
+> SELECT * FROM $schema_red.q;
+blue | green
+
+> SELECT create_sql FROM (SHOW CREATE VIEW $schema_red.q);
+CREATE VIEW materialize.$schema_red.q\nAS SELECT t_1.a, materialize.$schema_blue.t.a AS b FROM materialize.$schema_red.u AS t_1, materialize.$schema_blue.t;
 
 > SELECT * FROM $schema_red.v;
 blue

@@ -3,17 +3,20 @@
 The text is kept as its author wrote it; only the names change.  Common tables are not
 relations and stay as they are.
 
-Not here: which relation a name means (core/names.py).
+Not here: which relation a name means (core/names.py), which of a query's relations a column's
+qualifier means (qualifiers.py).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 
 from headwater.core.names import Names
+from headwater.sql.lexer import tokenize
 from headwater.sql.select.parse_query import parse_query
+from headwater.sql.select.qualifiers import Entries, Parts, Qualifier, RelationEntry, entries_of
 from headwater.sql.select.recursion import deep
 from headwater.sql.select.syntax import QuerySyntax, TableName
 from headwater.sql.select.words import RESERVED, column_name
@@ -35,49 +38,104 @@ def relations_of(text: str) -> tuple[tuple[str, ...], ...]:
 
 
 @deep
-def rename(text: str, mapping: Callable[[tuple[str, ...]], tuple[str, ...] | None]) -> str:
+def rename(
+    text: str, mapping: Callable[[Parts], Parts | None], path: Callable[[Parts], Parts] = tuple
+) -> str:
     """The text with other names of relations where `mapping` gives one.
 
-    A relation without an alias is also known by its name in the query, so when the last part
-    changes the old one becomes its alias.
+    `path` is what a name is in full, where the text does not say it.  Columns qualified by more
+    than the relation's name get its new name in full.  A relation without an alias is
+    also known by its name in the query, so when the last part changes the old one becomes its
+    alias, or another name if that is needed to tell it from others.
     """
-    pieces: list[str] = []
-    done = 0
-    for table in sorted(tables_of(parse_query(text)), key=lambda table: table.at):
-        wanted = mapping(table.parts)
-        if wanted is None or wanted == table.parts:
-            continue
-        pieces.append(text[done : table.at])
-        pieces.append(".".join(quote_name(part) for part in wanted))
-        if table.alias is None and wanted[-1] != table.parts[-1]:
-            pieces.append(f" AS {quote_name(table.parts[-1])}")
-        done = table.end
-    return "".join((*pieces, text[done:]))
+    edits = _Edits(text)
+    entries = entries_of(parse_query(text), path)
+    for entry in entries.relations:
+        table = entry.table
+        wanted = mapping(table.parts) or entry.path
+        if wanted[-1] == entry.path[-1]:
+            if wanted != table.parts:
+                edits.put(table.at, table.end, _written(wanted))
+            edits.requalify((q for q in entry.qualifiers if len(q.parts) > 1), wanted)
+        else:
+            _put_aliased(edits, entries, entry, _written(wanted))
+    return edits.text()
 
 
 @deep
-def narrow(text: str, parts: tuple[str, ...], columns: tuple[str, ...]) -> str:
-    """The text with only these columns of a relation in sight."""
-    pieces: list[str] = []
-    done = 0
+def narrow(text: str, parts: Parts, columns: Parts) -> str:
+    """The text with only these columns of a relation, which it names in full, in sight."""
+    edits = _Edits(text)
+    entries = entries_of(parse_query(text), tuple)
     listed = ", ".join(quote_name(column) for column in columns)
-    for table in sorted(tables_of(parse_query(text)), key=lambda table: table.at):
-        if table.parts == parts:
-            pieces.append(f"{text[done : table.at]}(SELECT {listed} FROM {text[table.at : table.end]})")
-            if table.alias is None:
-                pieces.append(f" AS {quote_name(parts[-1])}")
-            done = table.end
-    return "".join((*pieces, text[done:]))
+    for entry in entries.relations:
+        if entry.path == parts:
+            _put_aliased(edits, entries, entry, f"(SELECT {listed} FROM {_written(parts)})")
+    return edits.text()
 
 
 def qualify(text: str, names: Names) -> str:
-    """The text with every relation's name in full."""
+    """The text with every relation's name in full, before columns too if they were qualified so."""
 
-    def full(parts: tuple[str, ...]) -> tuple[str, ...]:
+    def full(parts: Parts) -> Parts:
         found = names.find_relation(parts)
         return tuple(part for part in (found.database, found.schema, found.name) if part is not None)
 
-    return rename(text, full)
+    return rename(text, full, full)
+
+
+def _put_aliased(edits: _Edits, entries: Entries, entry: RelationEntry, wanted: str) -> None:
+    """Puts something in a relation's place that has another name, or none.
+
+    Columns qualified by the relation's name alone find it under the alias as before.  Others
+    would not, and get the alias: nothing else in the query may have that name then.
+    """
+    table, alias = entry.table, entry.name
+    clear = all(len(qualifier.parts) == 1 for qualifier in entry.qualifiers)
+    kept = clear and (table.alias is not None or alias not in entry.beside)
+    if not kept and entries.names[alias] > 1:
+        alias = entries.unused(alias)
+    edits.requalify((q for q in entry.qualifiers if q.parts != (alias,)), (alias,))
+    if table.alias is not None:
+        edits.put(table.begin, table.end, wanted)
+        if alias != table.alias.name:
+            edits.put(table.alias.at, table.alias.end, quote_name(alias))
+    elif table.whole:
+        edits.put(table.begin, table.end, f"SELECT * FROM {wanted} AS {quote_name(alias)}")
+    else:
+        edits.put(table.begin, table.end, f"{wanted} AS {quote_name(alias)}")
+
+
+def _written(parts: Parts) -> str:
+    return ".".join(quote_name(part) for part in parts)
+
+
+class _Edits:
+    """Pieces of a text that are to be others."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = tokenize(text)
+        self._places = {token.start: place for place, token in enumerate(self._tokens)}
+        self._edits: list[tuple[int, int, str]] = []
+
+    def put(self, at: int, end: int, piece: str) -> None:
+        self._edits.append((at, end, piece))
+
+    def requalify(self, qualifiers: Iterable[Qualifier], wanted: Parts) -> None:
+        """Other parts before a column's name or star."""
+        for qualifier in qualifiers:
+            if qualifier.parts != wanted:
+                last = self._places[qualifier.at] + 2 * (len(qualifier.parts) - 1)  # dots are tokens too
+                self.put(qualifier.at, self._tokens[last].end, _written(wanted))
+
+    def text(self) -> str:
+        pieces: list[str] = []
+        done = 0
+        for at, end, piece in sorted(self._edits):
+            pieces += [self._text[done:at], piece]
+            done = end
+        return "".join((*pieces, self._text[done:]))
 
 
 def tables_of(query: QuerySyntax) -> Iterator[TableName]:

@@ -108,6 +108,7 @@ def _item(grammar: QueryGrammar) -> FromItem:
         return _parenthesised(grammar, lateral)
     if cursor.words("rows", "from") and cursor.mark("(", ahead=2):
         raise not_supported("ROWS FROM", position=at + 1)
+    begin = cursor.token.start
     cursor.take_word("only")
     if cursor.word(*KEYWORD_FUNCTIONS):
         name = cursor.take().value
@@ -125,11 +126,11 @@ def _item(grammar: QueryGrammar) -> FromItem:
         value = call(grammar, tuple(parts), at)
         return FunctionTable(value, lateral, _ordinality(grammar), _alias(grammar), at)
     if cursor.mark("*"):
-        cursor.take()
+        end = cursor.take().end
     alias = _alias(grammar)
     if cursor.word("tablesample"):
         raise not_supported("TABLESAMPLE", position=cursor.token.start + 1)
-    return TableName(tuple(parts), alias, at, end)
+    return TableName(tuple(parts), alias, at, end, begin)
 
 
 def _ordinality(grammar: QueryGrammar) -> bool:
@@ -215,8 +216,9 @@ def _alias(grammar: QueryGrammar) -> Alias | None:
         name = cursor.take().value
     else:
         return None
+    at, end = cursor.tokens[cursor.index - 1].start, cursor.tokens[cursor.index - 1].end
     if not cursor.mark("("):
-        return Alias(name)
+        return Alias(name, (), at, end)
     cursor.take()
     columns = [cursor.name()]
     while True:
@@ -226,4 +228,4 @@ def _alias(grammar: QueryGrammar) -> Alias | None:
             break
         columns.append(cursor.name())
     cursor.expect_mark(")")
-    return Alias(name, tuple(columns))
+    return Alias(name, tuple(columns), at, end)

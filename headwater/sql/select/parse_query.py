@@ -158,7 +158,7 @@ class Parser:
             return self._values()
         if cursor.word("table"):
             at = cursor.take().start
-            return _whole_table(self._table_name(), at)
+            return _whole_table(self._table_name(at), at)
         raise cursor.expected("SELECT, VALUES, or a subquery in the query body")
 
     def tail(self, body: Body, at: int, with_items: tuple[CommonTable, ...] = ()) -> QuerySyntax:
@@ -291,13 +291,13 @@ class Parser:
             raise syntax_error("VALUES lists must all be the same length", at + 1)
         return ValuesBody(tuple(rows), at)
 
-    def _table_name(self) -> TableName:
+    def _table_name(self, begin: int) -> TableName:
         cursor = self.cursor
         at = cursor.token.start
         parts = [cursor.name()]
         while cursor.take_mark("."):
             parts.append(cursor.label())
-        return TableName(tuple(parts), None, at, cursor.tokens[cursor.index - 1].end)
+        return TableName(tuple(parts), None, at, cursor.tokens[cursor.index - 1].end, begin, whole=True)
 
     # Primary expressions
 

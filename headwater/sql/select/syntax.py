@@ -311,20 +311,27 @@ Syntax: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """`AS t (a, b)`; types only after a function."""
+    """`AS t (a, b)`; types only after a function.  `at` to `end` is the name in the text."""
 
     name: str
     columns: tuple[str, ...] = ()
+    at: int = -1
+    end: int = -1
 
 
 @dataclass(frozen=True, slots=True)
 class TableName:
-    """A relation by name; `at` to `end` is the name in the text."""
+    """A relation by name; `at` to `end` is the name in the text.
+
+    `begin` is the place of ONLY before it, or of TABLE when that is the whole query.
+    """
 
     parts: tuple[str, ...]
     alias: Alias | None
     at: int
     end: int
+    begin: int
+    whole: bool = False  # TABLE t, which cannot have an alias
 
 
 @dataclass(frozen=True, slots=True)
