@@ -47,12 +47,16 @@ def _find(scope: DdlScope, statement: Drop, name: Name) -> Item | None:
     return scope.names.resolve_item(name.parts, statement.kind)
 
 
-def _drop_items_of(state: CatalogState, schema_ids: list[str]) -> tuple[updates.Update, ...]:
-    ids = [item.id for schema_id in schema_ids for item in state.items_of(schema_id)]
-    return tuple(updates.DropItem(id_) for id_ in state.drop_order(ids))
+def _with_items(
+    state: CatalogState, items: list[Item], containers: list[updates.Update]
+) -> tuple[updates.Update, ...]:
+    """Drops the items of all containers at once: what depends on two of them goes once.  Then these."""
+    order = state.drop_order(item.id for item in items)
+    return (*(updates.DropItem(id_) for id_ in order), *dict.fromkeys(containers))
 
 
 def _databases(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
+    items: list[Item] = []
     changes: list[updates.Update] = []
     notices = []
     for name in statement.names:
@@ -66,13 +70,14 @@ def _databases(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
                 f"database '{database.name}' cannot be dropped with RESTRICT while it contains schemas",
                 "2BP01",
             )
-        changes += _drop_items_of(scope.state, [schema.id for schema in schemas])
+        items += [item for schema in schemas for item in scope.state.items_of(schema.id)]
         changes += [updates.DropSchema(schema.id) for schema in schemas]
         changes.append(updates.DropDatabase(database.id))
-    return Outcome(tag, tuple(changes), notices=tuple(notices))
+    return Outcome(tag, _with_items(scope.state, items, changes), notices=tuple(notices))
 
 
 def _schemas(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
+    items: list[Item] = []
     changes: list[updates.Update] = []
     notices = []
     for name in statement.names:
@@ -87,12 +92,13 @@ def _schemas(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
             raise UserError(
                 f"schema '{full}' cannot be dropped without CASCADE while it contains objects", "2BP01"
             )
-        changes += _drop_items_of(scope.state, [schema.id])
+        items += scope.state.items_of(schema.id)
         changes.append(updates.DropSchema(schema.id))
-    return Outcome(tag, tuple(changes), notices=tuple(notices))
+    return Outcome(tag, _with_items(scope.state, items, changes), notices=tuple(notices))
 
 
 def _clusters(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
+    items: list[Item] = []
     changes: list[updates.Update] = []
     notices = []
     for name in statement.names:
@@ -100,15 +106,14 @@ def _clusters(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
             notices.append(does_not_exist("cluster", name.item))
             continue
         cluster = scope.names.resolve_cluster(name.item)
-        items = scope.state.items_of_cluster(cluster.id)
-        if items and not statement.cascade:
-            first = next((item for item in items if item.parent_id is None), items[0])
+        here = scope.state.items_of_cluster(cluster.id)
+        if here and not statement.cascade:
+            first = next((item for item in here if item.parent_id is None), here[0])
             raise UserError(
                 f'cannot drop cluster "{cluster.name}": still depended upon by {first.kind} "{first.name}"',
                 "2BP01",
                 hint=CASCADE_HINT,
             )
-        order = scope.state.drop_order([item.id for item in items])
-        changes += [updates.DropItem(id_) for id_ in order]
+        items += here
         changes.append(updates.DropCluster(cluster.id))
-    return Outcome(tag, tuple(changes), notices=tuple(notices))
+    return Outcome(tag, _with_items(scope.state, items, changes), notices=tuple(notices))

@@ -143,3 +143,13 @@ def test_altering_a_source_keeps_its_statement_true(catalog: Catalog) -> None:
     assert source.details["timestamp_interval_ms"] == 2_000
     assert source.details["retain_history_ms"] == 3_600_000
     assert "TIMESTAMP INTERVAL = '2s', RETAIN HISTORY = FOR '1h'" in source.create_sql
+
+
+def test_what_depends_on_two_schemas_that_are_dropped_goes_once(catalog: Catalog) -> None:
+    catalog.run(
+        "CREATE TABLE other.o (a int)",
+        "CREATE VIEW other.both AS SELECT public.t.a FROM public.t, other.o",
+        "DROP SCHEMA public, other, public CASCADE",
+    )
+    assert not catalog.state.items
+    assert not catalog.state.schemas
