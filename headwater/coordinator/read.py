@@ -52,6 +52,14 @@ class RelationDropped(UserError):
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """From `ts` on a relation cannot be read; what whoever reads it there is told."""
+
+    ts: int
+    error: UserError
+
+
+@dataclass(frozen=True, slots=True)
 class Inputs:
     """What a query reads, by kind."""
 
@@ -199,9 +207,9 @@ class Reads:
             await self._wait_passed(inputs, ts, pinned)
             if plain:
                 await self._world.tables.settled(ts)
+            self._check_errors(inputs, ts)
             read = PreparedRead(query, inputs, ts, hold, facts or self._world.system_facts)
             for table in inputs.tables:
-                self._check_errors(table, ts)
                 plan = self._world.ledger.read_plan(table.collection_id, ts)
                 hold.uses(table.collection_id, plan.state_as_of)
                 read.plans[table.id] = plan
@@ -244,6 +252,7 @@ class Reads:
             return all(self.upper(item) > ts or not self._exists(item, pinned) for item in moving)
 
         if not passed():
+            self._check_errors(inputs, ts)  # which the wait would not change
             await self._world.controller.wait_for(passed)
         for item in moving:
             self._check_exists(item, pinned)
@@ -253,16 +262,29 @@ class Reads:
         while (ahead_ms := ts - max(self._world.clock.now_ms(), self._world.oracle.floor)) > 0:
             await asyncio.sleep(min(ahead_ms / 1000, COMPACTION_CHECK_S))
 
-    def _check_errors(self, table: Item, ts: int) -> None:
-        for error_ts, position, message in self._world.ledger.errors(table.collection_id):
-            if error_ts <= ts:
-                raise UserError(
-                    f"Source error: source must be dropped and recreated due to failure: {message}",
-                    "XX000",
-                    detail=f'Table "{self._world.full_name(table)}" is stopped at position {position}.',
-                    hint="Create a second table on the same reference, then drop this one. Where a column's"
-                    " values cannot be stored: WITH (TEXT COLUMNS (..)) or WITH (EXCLUDE COLUMNS (..)).",
-                )
+    def failure(self, inputs: Inputs, until: int) -> Failure | None:
+        """The first definite error of these at or before `until`, which they have passed."""
+        ledger = self._world.ledger
+        firsts = [
+            (table, *error) for table in inputs.tables for error in ledger.errors(table.collection_id)[:1]
+        ]
+        found = min(firsts, key=lambda first: first[1], default=None)
+        if found is None or found[1] > until:
+            return None
+        table, ts, position, message = found
+        error = UserError(
+            f"Source error: source must be dropped and recreated due to failure: {message}",
+            "XX000",
+            detail=f'Table "{self._world.full_name(table)}" is stopped at position {position}.',
+            hint="Create a second table on the same reference, then drop this one. Where a column's"
+            " values cannot be stored: WITH (TEXT COLUMNS (..)) or WITH (EXCLUDE COLUMNS (..)).",
+        )
+        return Failure(ts, error)
+
+    def _check_errors(self, inputs: Inputs, ts: int) -> None:
+        failure = self.failure(inputs, ts)
+        if failure is not None:
+            raise failure.error
 
     # Running
 

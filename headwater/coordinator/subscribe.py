@@ -12,6 +12,9 @@ A hub begins at the present.  A subscriber first gets the rows as of its own tim
 then what has changed until it joined the hub, computed for this subscriber alone, then
 the hub's changes.  What waits for it in between is bounded.
 
+Where an input has a definite error nothing is complete any more: a hub goes as far as the
+timestamp before it, says so, and ends with the error that a read is given from there on.
+
 Plain tables tick like sources while somebody follows them, with nothing to say: whoever
 waits for progress, or for UP TO, need not wait for the next write.
 
@@ -103,7 +106,9 @@ class Subscriber:
         if self.behind or (isinstance(event, Changes) and event.ts <= self.after):
             return
         waiting, size = self._events, _size(event)
-        if isinstance(event, Progress) and waiting and isinstance(waiting[-1], Progress):
+        if isinstance(event, UserError):
+            waiting.append(event)  # the last word, however much waits before it
+        elif isinstance(event, Progress) and waiting and isinstance(waiting[-1], Progress):
             waiting[-1] = event  # says all that the former says: nobody falls behind where nothing changes
         elif len(waiting) >= SUBSCRIBE_QUEUE_BATCHES_MAX or (
             size and self._bytes and self._bytes + size > SUBSCRIBE_QUEUE_BYTES_MAX
@@ -178,11 +183,13 @@ class Hub:
 
     def _present(self) -> int:
         """The newest timestamp at which something can be read."""
-        upper = self._upper()
-        if upper < TIMESTAMP_END:
-            return upper - 1
-        reads = self._world.reads
-        return max((reads.end(item) for item in (*self._inputs.tables, *self._inputs.sources)), default=0)
+        reads, upper = self._world.reads, self._upper()
+        newest = upper - 1
+        if upper == TIMESTAMP_END:
+            ends = (reads.end(item) for item in (*self._inputs.tables, *self._inputs.sources))
+            newest = max(ends, default=0)
+        failure = reads.failure(self._inputs, newest)
+        return newest if failure is None else failure.ts - 1
 
     def _gone(self) -> str | None:
         for item in (*self._inputs.tables, *self._inputs.sources):
@@ -217,6 +224,9 @@ class Hub:
                         f'query could not complete because relation "{gone}" was dropped', "42704"
                     )
                 upper = self._upper()
+                failure = self._world.reads.failure(self._inputs, upper - 1)
+                if failure is not None:
+                    upper = failure.ts
                 until = upper - 1
                 async for changes in self.between(self.reached, until, own=True):
                     self.reached = changes.ts  # who joins now has missed this one
@@ -224,6 +234,8 @@ class Hub:
                 self.reached = min(until, TIMESTAMP_END - 1)
                 self._hold.downgrade(self.reached)
                 self._publish(Progress(upper))
+                if failure is not None:
+                    raise failure.error
                 if upper == TIMESTAMP_END:
                     return
         except UserError as error:

@@ -1,7 +1,8 @@
 """DECLARE, FETCH, CLOSE: a statement's rows a few at a time, inside a transaction.
 
 FETCH over a SUBSCRIBE waits until there is at least one row, or with a timeout until
-it has n rows or the time has passed.
+it has n rows or the time has passed.  An error ends it after the rows before it: they are what
+the FETCH under way has, and the next one fails.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class OpenCursor:
     ready: list[pa.RecordBatch] = field(default_factory=list)
     waiting: asyncio.Task[pa.RecordBatch | None] | None = None
     finished: bool = False
+    failure: UserError | None = None  # of a SUBSCRIBE, for when the rows before it are taken
 
     def close(self) -> None:
         if self.waiting is not None:
@@ -130,6 +132,8 @@ async def _take(cursor: OpenCursor, count: int | None, timeout_s: float | None) 
             break
         cursor.ready.append(batch)
         have += batch.num_rows
+    if cursor.failure is not None and not have:
+        raise cursor.failure
     schema = state_schema(Relation(cursor.columns))
     table = pa.Table.from_batches(cursor.ready, schema)
     wanted = table.num_rows if count is None else min(count, table.num_rows)
@@ -150,7 +154,12 @@ async def _next(cursor: OpenCursor, wait_s: float | None) -> pa.RecordBatch | No
     if not done:
         return None
     finished, cursor.waiting = cursor.waiting, None
-    batch = finished.result()
+    try:
+        batch = finished.result()
+    except UserError as error:
+        if not cursor.endless:
+            raise
+        batch, cursor.failure = None, error
     if batch is None:
         cursor.finished = True
     return batch

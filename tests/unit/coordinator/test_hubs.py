@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.catalog.snapshot import SessionNames
-from headwater.coordinator.read import Inputs
+from headwater.coordinator.read import Failure, Inputs
 from headwater.coordinator.subscribe import DIFF, Changes, Hub, Hubs, Progress, Subscriber
 from headwater.coordinator.timestamps import Holds, Oracle
 from headwater.core.clock import SystemClock
@@ -49,14 +49,24 @@ class World:
         self.holds = Holds()
         self.clock = StoppedClock()
         self.oracle = Oracle(self.clock, 10)
-        self.reads = SimpleNamespace(upper=lambda item: TIMESTAMP_END, end=lambda item: 0)
+        self.upper: int = TIMESTAMP_END
+        self.failure: Failure | None = None
+        self.reads = SimpleNamespace(
+            upper=lambda item: self.upper,
+            end=lambda item: 0,
+            failure=lambda inputs, until: self._failed(until),
+        )
         self.tables = SimpleNamespace(settled=self._settled)
         self.ledger = SimpleNamespace(change_files=lambda *_: [])
         self.controller = SimpleNamespace(wait_for=self._wait)
         self.hubs = Hubs(self)  # type: ignore[arg-type]
 
     async def _wait(self, ready: Callable[[], bool]) -> None:
-        await asyncio.Event().wait()
+        if not ready():
+            await asyncio.Event().wait()
+
+    def _failed(self, until: int) -> Failure | None:
+        return self.failure if self.failure is not None and self.failure.ts <= until else None
 
     async def _settled(self, ts: int) -> None:
         """Nobody writes."""
@@ -179,5 +189,38 @@ def test_what_waits_for_a_client_is_bounded_in_bytes_but_a_single_tick_always_ma
         assert not subscriber.behind
         subscriber.offer(large)
         assert subscriber.behind
+
+    asyncio.run(listen())
+
+
+def test_a_hub_goes_up_to_a_definite_error_and_ends_with_it() -> None:
+    async def listen() -> None:
+        world = World()
+        world.upper = 20
+        error = UserError("the table is lost")
+        hub, early = world.join("SELECT a + 1 FROM t")
+        assert hub.reached == 19
+        world.upper, world.failure = 90, Failure(50, error)
+        assert await asyncio.wait_for(early.next(), 10) == Progress(50)
+        assert await asyncio.wait_for(early.next(), 10) is error
+        assert hub.ended
+        # Who comes now is taken to the same place.
+        later, late = world.join("SELECT a + 1 FROM t", 30)
+        assert (later is hub, late.joined_at) == (False, 49)
+        assert await asyncio.wait_for(late.next(), 10) == Progress(50)
+        assert await asyncio.wait_for(late.next(), 10) is error
+
+    asyncio.run(listen())
+
+
+def test_an_error_is_told_however_much_waits_before_it() -> None:
+    async def listen() -> None:
+        rows, error = pa.table({"a": [1], DIFF: [1]}), UserError("the table is lost")
+        subscriber = Subscriber("t", 0, 0)
+        for ts in range(1, SUBSCRIBE_QUEUE_BATCHES_MAX + 1):
+            subscriber.offer(Changes(ts, rows))
+        subscriber.offer(error)
+        told = [await subscriber.next() for _ in range(SUBSCRIBE_QUEUE_BATCHES_MAX + 1)]
+        assert told[-1] is error
 
     asyncio.run(listen())
