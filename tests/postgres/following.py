@@ -19,13 +19,13 @@ EQUAL_S_MAX = 60.0
 class Following:
     """A session in a schema of its own, with the source `src` over all tables of the database."""
 
-    def __init__(self, server: HeadwaterServer, database: Database) -> None:
+    def __init__(self, server: HeadwaterServer, database: Database, user: str = "postgres") -> None:
         self.server = server
         self.database = database
         self.schema = database.name
         self.session = self.connect()
         self.run(f"CREATE SCHEMA {self.schema}", f"SET search_path = {self.schema}")
-        self.run(database.connection_sql("pg"))
+        self.run(database.connection_sql("pg", user))
 
     def connect(self) -> psycopg.Connection[Any]:
         session = self.server.connect()

@@ -1,6 +1,6 @@
 """PostgreSQL as an upstream: one slot and one stream per source, snapshots beside it.
 
-connection.py                  how it is reached
+connection.py session_settings.py        how it is reached, and what a session there is set to
 types.py facts.py inspect.py pin.py      what it has, and what a table of ours takes of it
 frontier.py                    positions in the log, and of which history they are
 reader.py spool.py             the stream as it comes: the slot, keepalives, whole transactions

@@ -42,19 +42,9 @@ from headwater.core.limits import (
     UPSTREAM_VALIDATE_S_MAX,
 )
 from headwater.sources.contract import Secrets
+from headwater.sources.postgres.session_settings import settings_query, startup_options
 
 PORT_DEFAULT: Final = 5432
-
-SETTINGS: Final[Mapping[str, str]] = {
-    "datestyle": "ISO",
-    "intervalstyle": "postgres",
-    "extra_float_digits": "3",
-    "bytea_output": "hex",
-    "timezone": "UTC",
-    "lc_monetary": "C",
-    "statement_timeout": "0",
-}
-"""What values in text are printed with, whatever the upstream's own settings are."""
 
 SLOTS_NEEDED: Final = 2
 """One that a source keeps, and one beside it while a table is backfilled."""
@@ -119,15 +109,13 @@ def validate(connection: Mapping[str, Any], secrets: Secrets) -> None:
 
 
 def _connect(connection: Mapping[str, Any], secrets: Secrets, replication: bool) -> psycopg.Connection[Any]:
-    if replication:
-        options = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
-        text = conninfo(connection, secrets, replication="database", options=options)
-        return psycopg.connect(text, autocommit=True, cursor_factory=psycopg.ClientCursor)
-    upstream = psycopg.connect(conninfo(connection, secrets), autocommit=True)
-    settings = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in SETTINGS.items())
+    more = {"replication": "database"} if replication else {}
+    text = conninfo(connection, secrets, options=startup_options(), **more)
+    cursor = psycopg.ClientCursor if replication else psycopg.Cursor
+    upstream = psycopg.connect(text, autocommit=True, cursor_factory=cursor)
     try:
         with bounded(upstream):
-            upstream.execute(f"SELECT {settings}".encode())
+            upstream.execute(settings_query().encode())
     except BaseException:
         upstream.close()
         raise

@@ -73,7 +73,10 @@ _SERVER: Final = """
 
 _TABLES: Final = """
     SELECT c.oid::int8, n.nspname, c.relname, c.relkind::text, c.relreplident::text,
-        has_schema_privilege(n.oid, 'USAGE'), row_security_active(c.oid),
+        has_schema_privilege(n.oid, 'USAGE'),
+        row_security_active(c.oid) OR c.relkind = 'p' AND (
+            SELECT bool_or(row_security_active(part.relid)) FROM pg_partition_tree(c.oid) AS part
+        ),
         {lists},
         CASE WHEN c.relkind = 'p' THEN (
             SELECT string_agg(DISTINCT leaf.relreplident::text, '')

@@ -46,10 +46,11 @@ from headwater.core.limits import (
 from headwater.core.types import SqlType
 from headwater.formats.arrow import arrow_type, state_schema
 from headwater.sources.contract import Export, Options, ReadChunk, Secrets, SnapshotChunk, Taken
-from headwater.sources.postgres.connection import SETTINGS, bounded, conninfo
+from headwater.sources.postgres.connection import bounded, conninfo
 from headwater.sources.postgres.decode import first_error, typed
 from headwater.sources.postgres.frontier import PAGE_BYTES, LsnFrontier, last_end, lsn_of
 from headwater.sources.postgres.reader import SOURCE_TYPE, reach
+from headwater.sources.postgres.session_settings import settings_query, startup_options
 from headwater.sources.postgres.trouble import AGAIN, trouble
 from headwater.sources.postgres.visibility import Snapshot
 
@@ -108,15 +109,18 @@ class PostgresPoint:
                 self._lock(details)
         except psycopg.Error as error:
             self.close()
-            raise trouble(error, _HINT) from error
+            raise trouble(error) from error
         except BaseException:
             self.close()
             raise
 
     def _lock(self, details: Mapping[str, Any]) -> None:
         only = "ONLY " if details["relkind"] == "r" else ""
-        name = _name(details["schema"], details["table"])
-        self._ask(f"LOCK TABLE {only}{name} IN ACCESS SHARE MODE")
+        schema, table = details["schema"], details["table"]
+        try:
+            self._ask(f"LOCK TABLE {only}{_name(schema, table)} IN ACCESS SHARE MODE")
+        except psycopg.Error as error:
+            raise trouble(error, _hint(error, self._options, schema, table)) from error
 
     def _ask(self, text: str, values: Mapping[str, Any] | None = None) -> psycopg.Cursor[Any]:
         with bounded(self._holder):
@@ -230,7 +234,27 @@ _UNSHOWN: Final = (
     "Its session probably waits for a synchronous standby: see synchronous_standby_names and"
     " pg_stat_replication upstream. The table is made once that is over."
 )
-_HINT: Final = "A statement upstream may hold a lock on one of the tables; see pg_locks there."
+_LOCKED: Final = "A statement upstream may hold a lock on one of the tables; see pg_locks there."
+
+
+def _hint(error: Exception, options: Options, schema: str, table: str) -> str:
+    """What lets a table be read that could not be."""
+    sqlstate = getattr(error, "sqlstate", None)
+    if sqlstate == "55P03":
+        return _LOCKED
+    if sqlstate != "42501":
+        return AGAIN
+    name, user = _name(schema, table), _name(options["connection"]["user"])
+    if "permission denied" in str(error):
+        return (
+            f"In the upstream: GRANT USAGE ON SCHEMA {_name(schema)} TO {user};"
+            f" GRANT SELECT ON {name} TO {user}"
+        )
+    return (
+        f"Row security hides rows of it. In the upstream: ALTER ROLE {user} BYPASSRLS;"
+        f" or, if that user is the owner: ALTER TABLE {name} NO FORCE ROW LEVEL SECURITY"
+    )
+
 
 _LEAVES: Final = """
 SELECT r.oid, c.oid, n.nspname, c.relname, pg_relation_filenode(c.oid)::int8,
@@ -298,17 +322,19 @@ class Reading:
                     if batch.num_rows:
                         yield _stored(chunk.export, pages, batch)
         except (adbc_driver_manager.Error, OSError) as error:  # a stream that ends is Arrow's OSError
-            raise trouble(error, _HINT if "lock timeout" in str(error) else AGAIN) from error
+            raise trouble(error, _hint(error, chunk.options, pages.schema, pages.table)) from error
 
     def _connected(self, chunk: SnapshotChunk, pages: PageRange) -> Any:
         # Who wants to change the table waits for the snapshot's own lock, and we would wait for them.
-        settings = {**SETTINGS, "lock_timeout": f"{SNAPSHOT_YIELD_S_MAX}s"}
-        options = " ".join(f"-c {name}={value}" for name, value in settings.items())
-        text = conninfo(chunk.options["connection"], self._secrets, options=options)
+        own = {"lock_timeout": f"{SNAPSHOT_YIELD_S_MAX}s"}
+        text = conninfo(chunk.options["connection"], self._secrets, options=startup_options(**own))
         if self._connection is None or self._of != (text, pages.snapshot):
             self._close()
-            self._connection, self._of = adbc.connect(text), (text, pages.snapshot)
+            self._connection, self._of = adbc.connect(text, autocommit=True), (text, pages.snapshot)
             with self._connection.cursor() as cursor:
+                cursor.execute(settings_query(**own))
+                cursor.fetchall()
+                self._connection.adbc_connection.set_autocommit(False)
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 cursor.execute(f"SET TRANSACTION SNAPSHOT '{pages.snapshot}'")
         return self._connection
@@ -404,5 +430,5 @@ def _check_nulls(export: Export, pages: PageRange, arrays: Sequence[pa.Array]) -
             )
 
 
-def _name(schema: str, table: str) -> str:
-    return ".".join('"' + part.replace('"', '""') + '"' for part in (schema, table))
+def _name(*parts: str) -> str:
+    return ".".join('"' + part.replace('"', '""') + '"' for part in parts)

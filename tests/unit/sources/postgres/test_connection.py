@@ -24,7 +24,8 @@ from psycopg.conninfo import conninfo_to_dict
 
 from headwater.core.errors import TransientError, UserError
 from headwater.sources.postgres import connection as module
-from headwater.sources.postgres.connection import SETTINGS, connect, conninfo, validate
+from headwater.sources.postgres.connection import connect, conninfo, validate
+from headwater.sources.postgres.session_settings import SETTINGS
 from tests.support.certificates import Authority
 from tests.support.postgres import PostgresServer, available
 
@@ -98,20 +99,32 @@ def test_a_server_that_is_set_up_for_replication_is_valid(upstream: Upstream) ->
     validate(upstream.options(), upstream.secret)
 
 
-def test_a_connection_prints_values_in_one_way_whatever_the_database_says(upstream: Upstream) -> None:
+def test_a_connection_is_set_in_one_way_whatever_the_role_has_for_defaults(upstream: Upstream) -> None:
+    hostile = {
+        **{"role": "tls", "row_security": "on", "search_path": "evil, pg_catalog", "exit_on_error": "on"},
+        **{"standard_conforming_strings": "off", "transform_null_equals": "on", "array_nulls": "off"},
+        **{"gin_fuzzy_search_limit": "1", "datestyle": "SQL, DMY", "intervalstyle": "iso_8601"},
+        **{"extra_float_digits": "0", "bytea_output": "escape", "timezone": "Asia/Tokyo"},
+        **{"lc_monetary": "C.UTF-8", "lc_numeric": "C.UTF-8", "lc_time": "C.UTF-8"},
+        **{"quote_all_identifiers": "on", "xmlbinary": "hex", "xmloption": "document"},
+        **{"default_transaction_isolation": "serializable", "default_transaction_read_only": "on"},
+        **{"default_transaction_deferrable": "on", "statement_timeout": "1ms", "lock_timeout": "1ms"},
+        **{"idle_in_transaction_session_timeout": "1ms", "idle_session_timeout": "5s"},
+    }
+    assert hostile.keys() == {*SETTINGS, "idle_session_timeout"}
     with psycopg.connect(upstream.server.dsn(), autocommit=True) as admin:
-        admin.execute("ALTER ROLE password SET datestyle = 'SQL, DMY'")
-        admin.execute("ALTER ROLE password SET extra_float_digits = 0")
-        admin.execute("ALTER ROLE password SET statement_timeout = '1ms'")
-        admin.execute("ALTER ROLE password SET timezone = 'Asia/Tokyo'")
+        admin.execute("GRANT tls TO password")
+        for name, value in hostile.items():
+            admin.execute(f"ALTER ROLE password SET {name} = {value if ',' in value else repr(value)}")
     options = upstream.options(user="password", password={"secret": "u1"})
+    wanted = {**SETTINGS, "idle_session_timeout": "0"}
     for replication in (False, True):
         with connect(options, upstream.secret, replication=replication) as connection:
             assert connection.autocommit
-            for name, value in SETTINGS.items():
+            for name, value in wanted.items():
                 row = connection.execute(f"SHOW {name}".encode()).fetchone()
                 assert row is not None
-                assert str(row[0]).split(",")[0] == value
+                assert str(row[0]).replace(", ", ",") == value, name
             assert connection.info.parameter_status("application_name") == "headwater"
 
 
