@@ -25,7 +25,7 @@ from typing import Any
 import psycopg
 
 from headwater.core.clock import SYSTEM_CLOCK, seeded
-from tests.postgres.faulty import RESUME_S_MAX, Faulty, check_running
+from tests.postgres.faulty import RESUME_S_MAX, Faulty, check_running, waiting_for_a_standby
 from tests.postgres.following import Following
 from tests.support.clients import Follower
 from tests.support.server import HeadwaterServer, alive, eventually
@@ -297,6 +297,13 @@ class Episode:
         self.write_a_while(random)
         self._database.proxy.accept()
 
+    def let_commits_wait(self, random: Random) -> None:
+        """For a standby that is not there: they are in the log and do not show, while a table is made."""
+        with waiting_for_a_standby(self._database):
+            self.write_a_while(random)
+            self.add_table(random)
+            self.write_a_while(random)
+
     def restart_upstream(self, random: Random) -> None:
         if random.random() < 0.5:
             self._database.server.restart()
@@ -373,6 +380,7 @@ _ACTIONS: tuple[Callable[[Episode, Random], None], ...] = (
     *(Episode.widen_table,) * 2,
     Episode.cut_within_a_message,
     Episode.refuse_a_while,
+    *(Episode.let_commits_wait,) * 2,
     Episode.restart_upstream,
     Episode.kill_cluster,
     Episode.kill_environment,
