@@ -43,10 +43,11 @@ from headwater.core.limits import (
     SUBSCRIBE_RESULT_BYTES_MAX,
     TICK_INTERVAL_MS_DEFAULT,
 )
-from headwater.core.relation import Relation
+from headwater.core.relation import Column, Relation
 from headwater.core.time import TIMESTAMP_END, interval_left, interval_start
 from headwater.formats.arrow import state_schema
 from headwater.persist.combine import quote, relation_sql, scan_files
+from headwater.sql.select import ambiguous
 from headwater.sql.select.plan import Query
 
 if TYPE_CHECKING:
@@ -137,6 +138,19 @@ def fell_behind(relation: str) -> UserError:
         " WITH (PROGRESS, SNAPSHOT = false) AS OF t - 1 goes on from there, as far as RETAIN HISTORY"
         " reaches.",
     )
+
+
+def netted(signed: str, names: list[str], columns: tuple[Column, ...]) -> str:
+    """The net of signed rows, of those that are the same: 0 and -0 are equal, and two values."""
+    listed, diff = ", ".join(names), f"sum({DIFF})::BIGINT"
+    keys = [listed] if listed else []
+    for name, column in zip(names, columns, strict=True):
+        if column.type.kind in ("float4", "float8"):
+            keys.append(f"({name} = 0 AND signbit({name}))")
+        elif ambiguous(column.type) and (column.type.element is not None or column.type.fields):
+            keys.append(f"CAST({name} AS VARCHAR)")
+    by = f" GROUP BY {', '.join(keys)}" if keys else ""
+    return f"SELECT {', '.join((*names, diff))} AS {DIFF} FROM ({signed}){by} HAVING {diff} <> 0"
 
 
 def diff_schema(query: Query) -> pa.Schema:
@@ -306,7 +320,7 @@ class Hub:
         resets = any(file.resets for file in files)
         if resets and not any(file.rows for file in files):
             signed = f"SELECT {listed}, -1 AS {DIFF} FROM {relation_sql(plan, data_dir)}"
-            return await self._consolidated(signed, listed, hold, [*files, *plan.state, *plan.tail])
+            return await self._consolidated(signed, columns, hold, [*files, *plan.state, *plan.tail])
         scan = scan_files(data_dir, [file for file in files if file.rows])
         if any(file.partials for file in files):
             hold.uses(table_id, plan.state_as_of)
@@ -335,14 +349,13 @@ class Hub:
             signed = f"SELECT {listed}, {sign} AS {DIFF} FROM {scan}"
             if resets:
                 signed += f" UNION ALL SELECT {listed}, -1 FROM {relation_sql(plan, data_dir)}"
-        return await self._consolidated(signed, listed, hold, [*files, *plan.state, *plan.tail])
+        return await self._consolidated(signed, columns, hold, [*files, *plan.state, *plan.tail])
 
-    async def _consolidated(self, signed: str, listed: str, hold: Hold, files: list[FileEntry]) -> pa.Table:
+    async def _consolidated(
+        self, signed: str, columns: list[str], hold: Hold, files: list[FileEntry]
+    ) -> pa.Table:
         """The net of signed rows that were read from these files; lets go of the hold."""
-        sql = (
-            f"SELECT {listed}, sum({DIFF})::BIGINT AS {DIFF} FROM ({signed}) GROUP BY {listed}"
-            f" HAVING sum({DIFF}) <> 0"
-        )
+        sql = netted(signed, columns, self.query.columns())
         try:
             return await self._world.engine.table(sql, diff_schema(self.query), {})
         except UserError as error:
@@ -357,12 +370,12 @@ class Hub:
             last = await self.result_at(before)
         current = await self.result_at(ts)
         schema = diff_schema(self.query)
-        listed = ", ".join(quote(f"c{i}") for i in range(len(schema) - 1))
         names = [f"c{i}" for i in range(len(schema) - 1)]
-        sql = (
-            f"SELECT {listed}, sum(d)::BIGINT AS {DIFF} FROM (SELECT {listed}, 1 AS d FROM hw_now"
-            f" UNION ALL SELECT {listed}, -1 FROM hw_before) GROUP BY {listed} HAVING sum(d) <> 0"
+        signed = " UNION ALL ".join(
+            f"SELECT {', '.join((*names, sign))} AS {DIFF} FROM {table}"
+            for sign, table in (("1", "hw_now"), ("-1", "hw_before"))
         )
+        sql = netted(signed, names, self.query.columns())
         tables = {"hw_now": current.rename_columns(names), "hw_before": last.rename_columns(names)}
         return await self._world.engine.table(sql, schema, tables), current
 

@@ -17,6 +17,7 @@ PostgreSQL's answers for the types that hold numerics, and where a case says `ze
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -25,8 +26,12 @@ from typing import Any
 
 import pytest
 
+from headwater.formats.text import to_text
 from headwater.options import SparkOptions
+from headwater.sql.select import count_rows, explain
+from headwater.sql.select import spark as spark_generator
 from headwater.sql.select.kernels import KERNELS
+from headwater.sql.select.plan import Query
 from tests.support.postgres import PostgresServer, available
 from tests.support.server import QUICK_SPARK
 from tests.text.select_cases import ENGINES, Case, read_cases, table_sql
@@ -39,6 +44,7 @@ from tests.text.select_engines import (
     spark_engine,
     write_tables,
 )
+from tests.unit.sql.select import chance, test_total_order
 
 FOLDER = Path(__file__).parent / "select"
 CASES = read_cases(FOLDER)
@@ -254,3 +260,40 @@ def test_the_fixture_is_large_and_little_of_it_is_refused() -> None:
     refused = sum(len(case.refused) for case in CASES)
     assert len(CASES) >= 450
     assert refused <= len(CASES) // 20
+
+
+CERTAIN = (
+    "SELECT * FROM r LIMIT 20",
+    "SELECT DISTINCT ON (k) k, f, t, i FROM r",
+    "SELECT DISTINCT a, g FROM r",
+    "SELECT i, count(*), max(x) FROM r GROUP BY i",
+    "SELECT f FROM r UNION SELECT -f FROM r",
+    "SELECT i, c FROM r EXCEPT ALL SELECT i, c FROM r WHERE k = 1",
+    "SELECT t, lag(x) OVER (ORDER BY k) AS w, lead(f, 2) OVER (ORDER BY i) AS v FROM r",
+    "SELECT k, last_value(f) OVER (PARTITION BY k) AS w, nth_value(x, 3) OVER (ORDER BY k) AS v FROM r",
+    "SELECT array_agg(DISTINCT f), string_agg(DISTINCT t, '/'), jsonb_agg(j), min(i), max(f) FROM r",
+    "SELECT k, sum(x), avg(f), sum(g), stddev(x), corr(x, g), list_agg(i) FROM r GROUP BY k",
+    "SELECT ARRAY(SELECT f FROM r ORDER BY k LIMIT 9)",
+    "SELECT q.k, l.t FROM (SELECT DISTINCT k FROM r) q, LATERAL (SELECT t FROM r WHERE r.k = q.k LIMIT 2) l",
+)  # fmt: skip
+
+
+def test_a_plan_that_leaves_nothing_to_chance_has_one_result_on_both_engines(
+    spark_session: Any, tmp_path: Path
+) -> None:
+    """More of them, on DuckDB alone: tests/unit/sql/select/test_total_order.py."""
+    for seed in (1, 2):
+        chance.write(tmp_path / f"{seed}.parquet", chance.rows(5, 60), seed)
+    spark_session.conf.set("spark.sql.shuffle.partitions", 2)
+    spark_session.read.parquet(str(tmp_path / "2.parquet")).createOrReplaceTempView("chance")
+
+    def large(query: Query) -> test_total_order.Bag:
+        table = spark_session.sql(spark_generator.generate(query, {"u1": "chance"}, None)).toArrow()
+        printed = [to_text(table.column(i), c.type).to_pylist() for i, c in enumerate(query.columns())]
+        return Counter(zip(*printed, strict=True))
+
+    queries = [*map(chance.certain, CERTAIN), count_rows(chance.plain("SELECT f, g, i, a, c FROM r"), "n")]
+    with ThreadPoolExecutor(SPARK_THREADS) as pool:
+        for query, found in zip(queries, pool.map(large, queries), strict=True):
+            small = test_total_order.answer(query, tmp_path / "1.parquet")
+            assert found == small, explain(query)

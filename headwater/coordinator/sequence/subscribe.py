@@ -26,7 +26,7 @@ from headwater.core.types import BOOL, INT8, SqlType, numeric
 from headwater.formats.arrow import state_schema
 from headwater.observe import metrics
 from headwater.sql.cursor import Name
-from headwater.sql.select import bind_parameters, count_rows, plan_query
+from headwater.sql.select import bind_parameters, count_rows, plan_query, total_order
 from headwater.sql.select.plan import Query
 from headwater.sql.statements.subscribe import Subscribe
 
@@ -79,7 +79,8 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
     statement = prepared.parsed.statement
     if not isinstance(statement, Subscribe):
         raise UserError("SUBSCRIBE needs a relation", "42601")
-    query = bind_parameters(_plan(session, statement, prepared.parameters), arguments)
+    # What is compared with itself at another time, from other files, must leave nothing to chance.
+    query = total_order(bind_parameters(_plan(session, statement, prepared.parameters), arguments))
     session.enter("subscribe")
     up_to = None
     if statement.up_to is not None:

@@ -35,6 +35,7 @@ from headwater.sql.select.passes.constant_parts import constant_parts
 from headwater.sql.select.passes.count_rows import count_rows
 from headwater.sql.select.passes.prune_columns import prune_columns
 from headwater.sql.select.passes.put_arguments import put_arguments
+from headwater.sql.select.passes.total_order import ambiguous, total_order
 from headwater.sql.select.plan import (
     Cast,
     ColumnId,
@@ -52,6 +53,7 @@ from headwater.sql.select.syntax import ValuesBody
 from headwater.sql.select.walk import highest_id
 
 __all__ = [
+    "ambiguous",
     "before_rows",
     "bind_parameters",
     "cast_output",
@@ -64,6 +66,7 @@ __all__ = [
     "quote_name",
     "relations_of",
     "rename",
+    "total_order",
     "values_width",
 ]
 

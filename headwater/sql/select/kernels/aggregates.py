@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 from headwater.core.errors import UserError
 from headwater.sql.select.kernels.intervals import divided
@@ -92,6 +93,56 @@ def _float4_sum(values: list[float | None]) -> float | None:
             if np.isinf(total) and not np.isinf(before) and not math.isinf(value):
                 raise _overflow()
     return float(total)
+
+
+def exact_total(values: np.ndarray) -> float | None:
+    """The sum, rounded once at the end, so that the order of the values does not matter; NULL of none."""
+    if not len(values):
+        return None
+    finite = np.isfinite(values)
+    if not finite.all():
+        with np.errstate(all="ignore"):
+            return float(values[~finite].sum())
+    if not values.any():
+        return -0.0 if np.signbit(values).all() else 0.0
+    total = sum(_shifted(values[at : at + _EXACT_ROWS]) for at in range(0, len(values), _EXACT_ROWS))
+    try:
+        return total / (1 << _LOWEST_BIT)
+    except OverflowError:
+        raise _overflow() from None
+
+
+_EXACT_ROWS: Final = 1 << 20  # whose parts of 27 bits add up to less than the 53 of a float
+_LOWEST_BIT: Final = 1126  # a float is a whole number of 2^-1126
+
+
+def _shifted(values: np.ndarray) -> int:
+    """The sum in units of the lowest bit: of each exponent by itself, in two parts, shifted into place."""
+    fractions, exponents = np.frexp(values)
+    whole = (fractions * 2.0**53).astype(np.int64)
+    places = exponents.astype(np.int64) - 53 + _LOWEST_BIT
+    highs = np.bincount(places, (whole >> 26).astype(np.float64))
+    lows = np.bincount(places, (whole & (1 << 26) - 1).astype(np.float64))
+    used = np.flatnonzero((highs != 0) | (lows != 0)).tolist()
+    return sum(((int(highs[place]) << 26) + int(lows[place])) << place for place in used)
+
+
+def _float_totals(average: bool) -> Callable[[pa.Array], pa.Array]:
+    """Sums or averages of a column of lists, without a Python value for each float."""
+
+    def run(lists: pa.Array) -> pa.Array:
+        ends = lists.offsets.to_numpy()
+        floats = lists.values.to_numpy(zero_copy_only=False)
+        there = lists.values.is_valid().to_numpy(zero_copy_only=False)
+        results: list[float | None] = []
+        for place in range(len(lists)):
+            begin, end = ends[place], ends[place + 1]
+            values = floats[begin:end][there[begin:end]]
+            total = exact_total(values) if lists[place].is_valid else None
+            results.append(total / len(values) if average and total is not None else total)
+        return pa.array(results, pa.float64())
+
+    return run
 
 
 def _float_variance(sample: bool, root: bool) -> Callable[[list[float | None]], float | None]:
@@ -269,6 +320,8 @@ KERNELS: Final[tuple[Kernel, ...]] = (
         row_wise(f"hw_numeric_{name}", ("text[]",), "text", _numeric_variance(*how), raises=False)
         for name, how in _VARIANCES.items()
     ),
+    Kernel("hw_float8_sum", ("float8[]",), "float8", _float_totals(average=False)),
+    Kernel("hw_float8_avg", ("float8[]",), "float8", _float_totals(average=True)),
     row_wise("hw_float4_sum", ("float4[]",), "float4", _float4_sum),
     *(
         row_wise(f"hw_float8_{name}", ("float8[]",), "float8", _float_variance(*how))
