@@ -29,11 +29,11 @@ from headwater.catalog.updates import CatalogVersionIs, DropItem, Update
 from headwater.coordinator import system
 from headwater.coordinator.ddl import DdlScope, Outcome, StagedDdl
 from headwater.coordinator.engine import Engine
-from headwater.coordinator.read import Reads
+from headwater.coordinator.read import PreparedRead, Reads
 from headwater.coordinator.session import SqlSession
 from headwater.coordinator.source_details import full_options, secrets_of
 from headwater.coordinator.subscribe import Hubs
-from headwater.coordinator.tables import TableWrites
+from headwater.coordinator.tables import Seen, TableWrites, WriteConflict
 from headwater.coordinator.timestamps import Hold, Holds, Oracle
 from headwater.coordinator.upstreams import Upstreams
 from headwater.coordinator.variables import VARIABLES
@@ -227,6 +227,7 @@ class Coordinator:
             self._pending_drops.difference_update(ready)
             for id_ in ready:
                 self.holds.forget(id_)
+                self.tables.forget(id_)
             self.controller.drop(ready)
 
     def _delete_secrets(self) -> None:
@@ -358,39 +359,45 @@ class Coordinator:
     async def commit_writes(
         self,
         writes: Mapping[str, tuple[Relation, list[pa.Table]]],
-        unchanged_since: Mapping[str, int] = MappingProxyType({}),
+        seen: Mapping[str, Seen] = MappingProxyType({}),
+        kept: frozenset[str] = frozenset(),
     ) -> None:
-        """Rows of one or more tables at one timestamp, if tables they depend on are as they were."""
-        async with self.tables.turn:
-            for id_, ts in unchanged_since.items():
-                if self.ledger.change_files(id_, ts, TIMESTAMP_END):
-                    raise UserError(
-                        "could not serialize access due to concurrent update",
-                        "40001",
-                        hint="Run the transaction again.",
-                    )
-            changes = {id_: (relation, pa.concat_tables(parts)) for id_, (relation, parts) in writes.items()}
-            await self.append_writes(changes)
+        """Rows of one or more tables at one timestamp, if all that was read for them is as it was.
 
-    async def append_writes(self, changes: Mapping[str, tuple[Relation, pa.Table]]) -> None:
-        """The caller has the turn."""
-        for id_ in changes:
-            if id_ not in self.catalog.state.items:
+        `kept` are tables that the caller keeps from others.  Until its turn has come this can be
+        cancelled; then it is too late, and nothing is left that could fail but the disk.
+        """
+        changes = {id_: (relation, pa.concat_tables(parts)) for id_, (relation, parts) in writes.items()}
+        async with self.tables.turn(frozenset(changes), kept):
+            there = self.catalog.state.collections()
+            if not there.keys() >= changes.keys():
                 raise UserError("the table was dropped while the statement ran", "42704")
-        await self.tables.append(changes)
+            for id_, table in seen.items():
+                if id_ not in there:
+                    raise WriteConflict(table.name)
+            self.tables.check_unchanged(seen)
+            await self.tables.append(changes)
         await self.controller.notify()
 
     # Reads
 
-    def hold_everything(self, state: CatalogState, ts: int) -> Hold:
-        """For a transaction that began in `state`: whatever it may read later stays readable."""
+    def hold_domain(self, state: CatalogState, first: PreparedRead, backend_pid: int) -> Hold:
+        """For a transaction that began in `state` with this read: what it may well read later stays readable.
+
+        That is all tables of the schemas that it has read from.  Others can be read as long as their history
+        reaches back so far, and are held from then on.
+        """
         there = self.catalog.state.collections().keys() | self._pending_drops
+        schemas = {item.schema_id for item in (*first.inputs.tables, *first.inputs.sources)}
         ids = [
             id_
-            for id_ in state.collections()
-            if (id_ in there or self.widenings.lingers(id_)) and self.holds.since(id_) <= ts
+            for id_, item in state.collections().items()
+            if item.schema_id in schemas
+            and item.temporary_pid in (None, backend_pid)
+            and (id_ in there or self.widenings.lingers(id_))
+            and self.holds.since(id_) <= first.ts
         ]
-        return self.holds.acquire(ids, ts)
+        return self.holds.acquire(ids, first.ts)
 
     def whole_table_query(self, table: Item) -> Query | None:
         """The plan of `SELECT * FROM table`."""

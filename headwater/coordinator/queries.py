@@ -16,7 +16,6 @@ from headwater.coordinator import showing
 from headwater.coordinator.api import Names, Notice, Prepared, Result
 from headwater.coordinator.read import PreparedRead
 from headwater.coordinator.tables import check_written_size, written_size
-from headwater.coordinator.timestamps import Isolation
 from headwater.core.errors import UserError
 from headwater.core.relation import Relation
 from headwater.core.time import to_text
@@ -95,9 +94,12 @@ async def open_read(session: SqlSession, query: Query, as_of: AsOf | None) -> Pr
     read = await world.reads.prepare(
         query, state, session.isolation, moment, at_least, pinned, session.system_facts
     )
-    if stored and transaction is not None and pinned is None:
-        transaction.hold = world.hold_everything(state, read.ts)
-        transaction.catalog = state
+    if stored and transaction is not None:
+        transaction.saw(read.seen())
+        if transaction.hold is None:
+            transaction.hold = world.hold_domain(state, read, session.backend_pid)
+            transaction.catalog = state
+        transaction.hold.add(read.inputs.ids())
     if session.settings.get("emit_timestamp_notice") == "on":
         session.notify(Notice("NOTICE", f"query timestamp: {read.ts} ({to_text(read.ts)})", "MZ001"))
     return read
@@ -151,21 +153,23 @@ def timestamp(session: SqlSession, text: str, offset: int) -> int:
     )
 
 
-async def collect(
-    session: SqlSession, query: Query, isolation: Isolation | None = None, into: Item | None = None
-) -> pa.Table:
-    """A query's whole result at the session's timestamp; `into` is the table that it is written to."""
-    reads = session.world.reads
-    read = await reads.prepare(
-        query, session.state, isolation or session.isolation, facts=session.system_facts
+async def collect(session: SqlSession, query: Query, into: Item | None = None) -> pa.Table:
+    """The whole result of a query that reads no tables; `into` is the table that it is written to."""
+    read = await session.world.reads.prepare(
+        query, session.state, session.isolation, facts=session.system_facts
     )
+    return await drain(session, read, into)
+
+
+async def drain(session: SqlSession, read: PreparedRead, into: Item | None) -> pa.Table:
+    """All rows of a read in memory; `into` is the table that they are written to."""
     batches, size = [], 0
     async for batch in run_read(session, read):
         batches.append(batch)
         size += written_size(batch)
         if into is not None:
             check_written_size(size, into.name)
-    return pa.Table.from_batches(batches, state_schema(Relation(query.columns())))
+    return pa.Table.from_batches(batches, state_schema(Relation(read.query.columns())))
 
 
 async def batches_of(rows: pa.RecordBatch | pa.Table) -> AsyncIterator[pa.RecordBatch]:

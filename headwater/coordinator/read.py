@@ -22,6 +22,7 @@ import pyarrow as pa
 from headwater.catalog.builtin.evaluate import evaluate
 from headwater.catalog.builtin.facts import SystemFacts
 from headwater.catalog.state import CatalogState, Item
+from headwater.coordinator.tables import Seen
 from headwater.coordinator.timestamps import Choice, Hold, Isolation, choose
 from headwater.core.change import FileEntry, ReadPlan
 from headwater.core.clock import unique_name
@@ -70,6 +71,14 @@ class Inputs:
     def ids(self) -> frozenset[str]:
         return frozenset(item.collection_id for item in (*self.tables, *self.sources))
 
+    def plain(self) -> tuple[Item, ...]:
+        """Tables that are written here, and not by a source."""
+        return tuple(table for table in self.tables if table.source_id is None)
+
+    def moving(self) -> tuple[Item, ...]:
+        """What a source moves."""
+        return (*(table for table in self.tables if table.source_id is not None), *self.sources)
+
 
 @dataclass(slots=True)
 class PreparedRead:
@@ -81,6 +90,10 @@ class PreparedRead:
     hold: Hold
     facts: Callable[[], SystemFacts]
     plans: dict[str, ReadPlan] = field(default_factory=dict)
+
+    def seen(self) -> dict[str, Seen]:
+        """The plain tables that it reads, and when."""
+        return {table.collection_id: Seen(self.ts, table.name) for table in self.inputs.plain()}
 
     def bytes(self) -> int:
         return sum(plan.bytes() for plan in self.plans.values())
@@ -124,16 +137,13 @@ class Reads:
         controller = self._world.controller
 
         def ready() -> bool:
-            return all(self.upper(i) > 0 or not self._exists(i, pinned) for i in self._moving(inputs))
+            return all(self.upper(i) > 0 or not self._exists(i, pinned) for i in inputs.moving())
 
         if not ready():
             await controller.wait_for(ready)
-        for item in self._moving(inputs):
+        for item in inputs.moving():
             self._check_exists(item, pinned)
             self.start_since(item)
-
-    def _moving(self, inputs: Inputs) -> tuple[Item, ...]:
-        return (*(table for table in inputs.tables if table.source_id is not None), *inputs.sources)
 
     def _exists(self, item: Item, pinned: Hold | None) -> bool:
         """Whether it is there, for a transaction also what it holds although it was dropped since."""
@@ -164,8 +174,8 @@ class Reads:
         return choose(
             self._world.oracle.floor,
             [holds.since(item.collection_id) for item in items],
-            [self.upper(item) for item in self._moving(inputs)],
-            [self.end(item) for item in self._moving(inputs) if self.upper(item) == TIMESTAMP_END],
+            [self.upper(item) for item in inputs.moving()],
+            [self.end(item) for item in inputs.moving() if self.upper(item) == TIMESTAMP_END],
             isolation,
         )
 
@@ -194,9 +204,9 @@ class Reads:
             self._check_since(inputs, ts, in_transaction=False)
         else:
             ts = self.choose(inputs, isolation).ts
-            if query.uses_mz_now and not self._moving(inputs):
+            if query.uses_mz_now and not inputs.moving():
                 ts = max(ts, self._world.clock.now_ms())
-        plain = any(table.source_id is None for table in inputs.tables)
+        plain = bool(inputs.plain())
         if plain:
             await self._wait_until(ts)
         if plain or (isolation == "strict serializable" and as_of is None):
@@ -204,7 +214,7 @@ class Reads:
             self._world.oracle.show(ts)
         hold = self._world.holds.acquire(inputs.ids(), ts)
         try:
-            await self._wait_passed(inputs, ts, pinned)
+            await self.wait_passed(inputs, ts, pinned)
             if plain:
                 await self._world.tables.settled(ts)
             self._check_errors(inputs, ts)
@@ -245,8 +255,9 @@ class Reads:
                 hint="Use AS OF AT LEAST, or create the table WITH (RETAIN HISTORY FOR ...).",
             )
 
-    async def _wait_passed(self, inputs: Inputs, ts: int, pinned: Hold | None) -> None:
-        moving = self._moving(inputs)
+    async def wait_passed(self, inputs: Inputs, ts: int, pinned: Hold | None = None) -> None:
+        """Until all inputs can be read at `ts`."""
+        moving = inputs.moving()
 
         def passed() -> bool:
             return all(self.upper(item) > ts or not self._exists(item, pinned) for item in moving)

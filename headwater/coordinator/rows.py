@@ -1,19 +1,35 @@
-"""Rows for plain tables: which tables and columns take them, what completes them, when they are written."""
+"""Rows for plain tables: which tables and columns take them, what completes them, when they are written.
+
+Rows that were computed from tables are written only if the plain ones among these are still what they were
+(`tables.py`).  A block hears 40001 at its COMMIT.  A statement that is alone is computed again:
+
+    1st time   whoever else writes; or straight on to the 2nd, if somebody keeps one of the tables
+    2nd time   the sources are waited for first, then nobody else may write the tables until it is done
+
+so it is never late twice, unless reading takes longer than others can be made to wait.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from headwater.catalog.state import Item
-from headwater.coordinator.queries import collect
-from headwater.coordinator.tables import check_not_null
-from headwater.core.errors import UserError
+from headwater.coordinator.api import Result
+from headwater.coordinator.queries import collect, drain
+from headwater.coordinator.read import Inputs, PreparedRead
+from headwater.coordinator.tables import WriteConflict, check_not_null
+from headwater.core.errors import InvariantViolation, UserError
+from headwater.core.limits import WRITE_ATTEMPTS_MAX, WRITE_KEEP_S_MAX, WRITE_WAIT_S_MAX
 from headwater.core.relation import Column
 from headwater.formats.arrow import state_schema
 from headwater.sql.cursor import Name
 from headwater.sql.select import plan_query
+from headwater.sql.select.plan import Query
 
 if TYPE_CHECKING:
     from headwater.coordinator.session import SqlSession
@@ -79,10 +95,97 @@ async def _defaults(session: SqlSession, item: Item, column: Column, count: int)
 
 
 async def write_rows(session: SqlSession, item: Item, changes: pa.Table) -> None:
-    """Now, or at the COMMIT of the block."""
+    """Rows that nothing was read for: now, or at the COMMIT of the block."""
     if not changes.num_rows:
         return
     if session.transaction is not None:
         session.transaction.add_write(item, changes)
     else:
         await session.world.commit_writes({item.id: (item.relation, [changes])})
+
+
+# Rows that were computed
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """Rows that come and go, and what the client is told of them."""
+
+    changes: pa.Table
+    result: Result
+
+
+Plan = Callable[[], tuple[Item, Query]]
+Compute = Callable[[Item, pa.Table], Awaitable[Computed]]
+
+
+async def write_computed(session: SqlSession, plan: Plan, compute: Compute) -> Result:
+    """Write to a table what `compute` makes of the rows that a query finds."""
+    if session.transaction is not None:
+        return await _in_block(session, plan, compute)
+    world, conflict = session.world, None
+    for attempt in range(WRITE_ATTEMPTS_MAX):
+        item, query = plan()
+        inputs = world.reads.inputs_of(session.state, query.relation_ids)
+        ids = frozenset(table.collection_id for table in inputs.plain())
+        try:
+            if not attempt and not world.tables.kept(ids):
+                read = await _open(session, query, inputs)
+                return await _commit(session, item, read, compute)
+            # A source may stall for ever: that is waited for while nobody waits for us.
+            await world.reads.wait_readable(inputs)
+            await world.reads.wait_passed(inputs, world.oracle.floor)
+            async with world.tables.keep(ids):
+                async with asyncio.timeout(WRITE_WAIT_S_MAX):
+                    read = await _open(session, query, inputs)
+                return await _commit(session, item, read, compute, ids)
+        except WriteConflict as error:
+            conflict = error
+        except TimeoutError:
+            conflict = WriteConflict(item.name)
+    raise conflict or WriteConflict(item.name)
+
+
+async def _open(session: SqlSession, query: Query, inputs: Inputs) -> PreparedRead:
+    """Plain tables are read as of their last write, whatever isolation other reads have."""
+    transaction = session.transaction
+    isolation = "strict serializable" if inputs.plain() else session.isolation
+    pinned = None if transaction is None else transaction.hold
+    return await session.world.reads.prepare(
+        query, session.state, isolation, pinned=pinned, facts=session.system_facts
+    )
+
+
+async def _commit(
+    session: SqlSession,
+    item: Item,
+    read: PreparedRead,
+    compute: Compute,
+    kept: frozenset[str] = frozenset(),
+) -> Result:
+    """Compute, for so long as others can be made to wait; then append, if nothing has changed."""
+    async with asyncio.timeout(WRITE_KEEP_S_MAX if kept else None):
+        computed = await compute(item, await drain(session, read, item))
+    if computed.changes.num_rows:
+        writes = {item.id: (item.relation, [computed.changes])}
+        await session.world.commit_writes(writes, read.seen(), kept)
+    return computed.result
+
+
+async def _in_block(session: SqlSession, plan: Plan, compute: Compute) -> Result:
+    """What it reads is held and remembered until COMMIT."""
+    item, query = plan()
+    inputs = session.world.reads.inputs_of(session.state, query.relation_ids)
+    read = await _open(session, query, inputs)
+    transaction = session.transaction
+    if transaction is None:
+        raise InvariantViolation("a block ended while a statement ran in it")
+    transaction.saw(read.seen())
+    if transaction.hold is None:
+        transaction.hold = session.world.holds.acquire((), read.ts)
+        transaction.catalog = session.state
+    transaction.hold.add(read.inputs.ids())
+    computed = await compute(item, await drain(session, read, item))
+    if computed.changes.num_rows:
+        transaction.add_write(item, computed.changes)
+    return computed.result

@@ -191,7 +191,7 @@ class SqlSession:
         committed = commit and not transaction.failed
         try:
             if committed and transaction.writes:
-                await self.world.commit_writes(transaction.writes, transaction.unchanged_since)
+                await self.world.commit_writes(transaction.writes, transaction.seen)
             if committed and transaction.staged is not None and transaction.staged.updates:
                 await self.world.commit_staged(transaction.staged, self.user)
         except BaseException:

@@ -1,34 +1,65 @@
 """Writes to plain tables: change files and one append, at a timestamp of the oracle.
 
 A write is durable and visible to the next read when the client is told: the
-ledger's transaction comes first, then the floor of reads rises to it.  Writes go
-one after another; a statement that reads what it changes (UPDATE, DELETE) keeps the
-turn from its read to its append.
+ledger's transaction comes first, then the floor of reads rises to it.
+
+Appends take turns.  A turn is short: nobody waits in it for anything but the disk.  What was computed
+from plain tables is appended only if none of them has changed since it was read (`check_unchanged`);
+that is asked in the turn, so the rows are what they would have been, had they been computed
+at the timestamp of the append.  What decides is each table's newest append, which no fold forgets.
+
+    compute          read at 104, no turn
+    turn             newest append of each table read <= 104?   append at 109 : compute again, or 40001
+
+Who was too late may `keep` tables while it computes again: others then wait before their turn, if they write
+one of these.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.coordinator.completion import to_the_end
 from headwater.coordinator.timestamps import Oracle
 from headwater.core.change import DELETE, INSERT, OP, POSITION, SEQUENCE, FileEntry
 from headwater.core.clock import unique_name
 from headwater.core.errors import TransientError, UserError
 from headwater.core.limits import WRITE_BYTES_MAX, WRITE_ROW_BYTES
 from headwater.core.relation import Relation
-from headwater.core.time import TIMESTAMP_END
 from headwater.formats.arrow import change_schema
 from headwater.observe.failpoints import failpoint
 from headwater.persist.files import write_file
 from headwater.persist.layout import change_file
 from headwater.persist.ledger import TABLES, Ledger
 from headwater.persist.ledger_tables import WriterState
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A plain table as somebody has read it."""
+
+    ts: int
+    name: str
+
+
+class WriteConflict(UserError):
+    """A table is not what it was when it was read."""
+
+    def __init__(self, table: str) -> None:
+        super().__init__(
+            f'could not serialize access due to concurrent update of table "{table}"',
+            "40001",
+            detail="It was changed after this transaction had read it.",
+            hint="Run the transaction again.",
+        )
 
 
 class TableWrites:
@@ -39,8 +70,13 @@ class TableWrites:
         self._data_dir = data_dir
         self._oracle = oracle
         self._writer: WriterState = ledger.open_writer(TABLES)
-        self.turn = asyncio.Lock()
-        self._doubtful = False  # the last append failed, and whether it is durable could not be asked
+        self._turn = asyncio.Lock()
+        self._newest: dict[str, int] = {}  # by table: its last append, of those since the start
+        self._kept: frozenset[str] = frozenset()
+        self._freed = asyncio.Event()  # of now: whoever frees tables makes another one
+        self._doubt: tuple[int, frozenset[str]] | None = (
+            None  # an append of which nobody knows if it is durable
+        )
         self._in_flight_ts: int | None = None
         self._in_flight: frozenset[str] = frozenset()
         self._settled = asyncio.Condition()
@@ -58,24 +94,61 @@ class TableWrites:
         )
         self._oracle.show(ts)
 
+    # Turns
+
+    @asynccontextmanager
+    async def turn(self, written: frozenset[str], mine: frozenset[str] = frozenset()) -> AsyncIterator[None]:
+        """The right to append rows of these tables; `mine` are those that the caller keeps."""
+        while True:
+            while self.kept(written - mine):
+                await self._freed.wait()
+            async with self._turn:
+                if self.kept(written - mine):
+                    continue
+                if self._doubt is not None:
+                    await self._resolve_doubt()
+                yield
+                return
+
+    def kept(self, ids: frozenset[str]) -> bool:
+        """Whether somebody keeps others from writing one of these."""
+        return not self._kept.isdisjoint(ids)
+
+    @asynccontextmanager
+    async def keep(self, ids: frozenset[str]) -> AsyncIterator[None]:
+        """Nobody else writes these meanwhile.  All or none are taken, so that no two wait for each other."""
+        while self.kept(ids):
+            await self._freed.wait()
+        self._kept |= ids
+        try:
+            yield
+        finally:
+            self._kept -= ids
+            self._freed.set()
+            self._freed = asyncio.Event()
+
+    def check_unchanged(self, seen: Mapping[str, Seen]) -> None:
+        """Whether these tables are what they were; the caller has the turn."""
+        for id_, table in seen.items():
+            if self._newest.get(id_, 0) > table.ts:
+                raise WriteConflict(table.name)
+
+    # Appends
+
     async def append(self, changes: Mapping[str, tuple[Relation, pa.Table]]) -> int:
-        """Make changes of one or more tables durable at one timestamp; the caller has the turn."""
-        await self.settled(TIMESTAMP_END)  # a write whose client has gone may still be under way
+        """Make changes of one or more tables durable at one timestamp; the caller has the turn.
+
+        A thread cannot be stopped, and "cancelled" must mean that nothing was written: so this
+        goes on to its end, whoever cancels.
+        """
         ts = max(self._oracle.next_write(), self._writer.ts + 1)
         self._in_flight_ts, self._in_flight = ts, frozenset(changes)
-        write = asyncio.ensure_future(self._commit(ts, changes))
-        while True:
-            try:
-                return await asyncio.shield(write)
-            except asyncio.CancelledError:
-                # Too late: a thread cannot be stopped, and "cancelled" must mean that nothing was written.
-                if write.cancelled():
-                    raise
+        return await to_the_end(self._commit(ts, changes))
 
     async def _commit(self, ts: int, changes: Mapping[str, tuple[Relation, pa.Table]]) -> int:
         try:
             self._writer = await asyncio.to_thread(self._write, ts, changes)
-            self._oracle.show(self._writer.ts)
+            self._written(ts, changes)
         except TransientError as error:
             raise UserError(str(error), "58030", hint=error.hint) from error
         finally:
@@ -84,6 +157,21 @@ class TableWrites:
                 self._settled.notify_all()
         failpoint("tables.after_append")
         return ts
+
+    def _written(self, ts: int, ids: Iterable[str]) -> None:
+        self._newest.update(dict.fromkeys(ids, ts))
+        self._oracle.show(ts)
+
+    async def _resolve_doubt(self) -> None:
+        """The last append failed and its outcome could not be asked: it is, before anybody goes on."""
+        ts, ids = self._doubt or (0, frozenset())
+        try:
+            self._writer = await asyncio.to_thread(self._ledger.open_writer, TABLES)
+        except TransientError as error:
+            raise UserError(str(error), "58030", hint=error.hint) from error
+        self._doubt = None
+        if self._writer.ts == ts:
+            self._written(ts, ids)
 
     def writing(self, collection_id: str) -> bool:
         """Whether a write of this table is under way."""
@@ -94,12 +182,11 @@ class TableWrites:
         async with self._settled:
             await self._settled.wait_for(lambda: self._in_flight_ts is None or self._in_flight_ts > ts)
 
+    def forget(self, collection_id: str) -> None:
+        """The table is gone."""
+        self._newest.pop(collection_id, None)
+
     def _write(self, ts: int, changes: Mapping[str, tuple[Relation, pa.Table]]) -> WriterState:
-        writer = self._writer
-        if self._doubtful:
-            self._writer = writer = self._ledger.open_writer(TABLES)
-            self._doubtful = False
-            ts = max(ts, writer.ts + 1)
         files: dict[str, list[FileEntry]] = {}
         for collection_id, (relation, table) in changes.items():
             schema = change_schema(relation)
@@ -109,15 +196,24 @@ class TableWrites:
             files[collection_id] = [entry]
         failpoint("tables.before_append")
         try:
-            return self._ledger.append(TABLES, writer, ts, None, files)
+            return self._ledger.append(TABLES, self._writer, ts, None, files)
+        except TransientError as error:
+            return self._outcome(ts, frozenset(changes), error)
+
+    def _outcome(self, ts: int, ids: frozenset[str], error: TransientError) -> WriterState:
+        """Durable or not?  Asking as a new writer settles it: the old one cannot append any more."""
+        try:
+            self._writer = self._ledger.open_writer(TABLES)
         except TransientError:
-            # Durable or not?  Asking as a new writer settles it: the old one cannot append any more.
-            self._doubtful = True
-            settled = self._ledger.open_writer(TABLES)
-            self._writer, self._doubtful = settled, False
-            if settled.ts != ts:
-                raise
-            return settled
+            self._doubt = (ts, ids)
+            raise UserError(
+                f"it is not known whether the rows were written: {error}",
+                "08007",
+                hint="Look whether they are there before you write them again.",
+            ) from error
+        if self._writer.ts != ts:
+            raise error
+        return self._writer
 
 
 def _stamp(table: pa.Table, ts: int) -> pa.Table:

@@ -95,13 +95,19 @@ class Hold:
     although a later state would answer the same timestamp.
     """
 
-    __slots__ = ("_holds", "ids", "states", "ts")
+    __slots__ = ("_holds", "_released", "ids", "states", "ts")
 
     def __init__(self, holds: Holds, ids: frozenset[str], ts: int) -> None:
         self._holds = holds
         self.ids = ids
         self.ts = ts
         self.states: dict[str, int] = {}
+        self._released = False
+
+    def add(self, ids: frozenset[str]) -> None:
+        """Keep these as well, which somebody holds at `ts` already."""
+        if not self._released:
+            self._holds.add(self, ids)
 
     def uses(self, id_: str, state_as_of: int) -> None:
         """A plan under this hold reads the files of that state."""
@@ -115,6 +121,7 @@ class Hold:
 
     def release(self) -> None:
         """Harmless when repeated."""
+        self._released = True
         self._holds.release(self)
 
 
@@ -135,13 +142,18 @@ class Holds:
 
     def acquire(self, ids: Iterable[str], ts: int) -> Hold:
         """Hold these at `ts`, which must not be before their since."""
-        hold = Hold(self, frozenset(ids), ts)
-        for id_ in hold.ids:
-            if ts < self.since(id_):
-                raise InvariantViolation(f"{id_} is held at {ts}, before its since {self.since(id_)}")
-        for id_ in hold.ids:
-            self._held.setdefault(id_, set()).add(hold)
+        hold = Hold(self, frozenset(), ts)
+        self.add(hold, frozenset(ids))
         return hold
+
+    def add(self, hold: Hold, ids: frozenset[str]) -> None:
+        """See `Hold.add`."""
+        for id_ in ids:
+            if hold.ts < self.since(id_):
+                raise InvariantViolation(f"{id_} is held at {hold.ts}, before its since {self.since(id_)}")
+        for id_ in ids:
+            self._held.setdefault(id_, set()).add(hold)
+        hold.ids |= ids
 
     def release(self, hold: Hold) -> None:
         for id_ in hold.ids:

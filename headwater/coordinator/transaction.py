@@ -6,11 +6,14 @@
     single      a statement that must be alone (UPDATE, DELETE, INSERT ... SELECT)
     subscribe   one SUBSCRIBE, the only read
 
-The first statement decides the class; a statement of another class is refused.
+The first statement decides the class; a statement of another class is refused.  But ROLLBACK TO a savepoint
+takes the class back and not what the client has read: so reads are remembered in every
+transaction, and one that writes is refused at COMMIT if a plain table that it has read was changed since.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -18,7 +21,7 @@ import pyarrow as pa
 
 from headwater.catalog.state import CatalogState, Item
 from headwater.coordinator.ddl import StagedDdl
-from headwater.coordinator.tables import check_written_size, written_size
+from headwater.coordinator.tables import Seen, check_written_size, written_size
 from headwater.coordinator.timestamps import Hold
 from headwater.core.errors import UserError
 from headwater.core.relation import Relation
@@ -33,7 +36,6 @@ class Savepoint:
     name: str
     kind: Class | None
     writes: dict[str, tuple[Relation, list[pa.Table]]]
-    unchanged_since: dict[str, int]
     staged: StagedDdl | None
 
 
@@ -50,7 +52,7 @@ class Transaction:
     staged: StagedDdl | None = None
     writes: dict[str, tuple[Relation, list[pa.Table]]] = field(default_factory=dict)
     size: int = 0  # of all that is written
-    unchanged_since: dict[str, int] = field(default_factory=dict)  # tables that the writes were computed from
+    seen: dict[str, Seen] = field(default_factory=dict)  # by collection: plain tables it has read
     savepoints: list[Savepoint] = field(default_factory=list)
 
     def enter(self, kind: Class) -> None:
@@ -71,17 +73,21 @@ class Transaction:
         self.size = size
         self.writes.setdefault(table.id, (table.relation, []))[1].append(rows)
 
+    def saw(self, tables: Mapping[str, Seen]) -> None:
+        """It has read these; of a table that it has read before the first time counts."""
+        self.seen = {**tables, **self.seen}
+
     def save(self, name: str) -> None:
         """SAVEPOINT."""
         writes = {id_: (relation, list(tables)) for id_, (relation, tables) in self.writes.items()}
         staged = None if self.staged is None else self.staged.copy()
-        self.savepoints.append(Savepoint(name, self.kind, writes, dict(self.unchanged_since), staged))
+        self.savepoints.append(Savepoint(name, self.kind, writes, staged))
 
     def go_back(self, name: str) -> None:
         """ROLLBACK TO: as it was then; the savepoint stays."""
         kept = self.forget_after(name)
         self.kind, self.failed = kept.kind, False
-        self.writes, self.unchanged_since, self.staged = kept.writes, kept.unchanged_since, kept.staged
+        self.writes, self.staged = kept.writes, kept.staged
         self.size = sum(written_size(rows) for _, tables in self.writes.values() for rows in tables)
         self.save(name)
 

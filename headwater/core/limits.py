@@ -96,6 +96,12 @@ WRITE_BYTES_MAX = 1024 * 1024 * 1024
 """Rows that a statement or a transaction writes; they are in memory until all of them are durable."""
 WRITE_ROW_BYTES = 32
 """What is written beside the values of a row."""
+WRITE_ATTEMPTS_MAX = 4
+"""How often a statement is computed because a table that it reads was changed meanwhile."""
+WRITE_WAIT_S_MAX = 5.0
+"""How long writers of these tables wait for it while it waits for a source,"""
+WRITE_KEEP_S_MAX = 600.0
+"""and while it computes."""
 
 # Subscribe
 SUBSCRIBE_RESULT_BYTES_MAX = 256 * 1024 * 1024

@@ -120,10 +120,24 @@ COMMIT
 other> DELETE FROM t WHERE a = 1;
 
 ! COMMIT;
-40001: could not serialize access due to concurrent update
+40001: could not serialize access due to concurrent update of table "t"
 
 > SELECT a FROM t;
 2
+
+# Two that read what the other writes: the same.
+> BEGIN;
+
+> INSERT INTO u SELECT max(a) + 1 FROM t;
+
+other> INSERT INTO t SELECT max(a) + 1 FROM u;
+
+! COMMIT;
+40001: could not serialize access due to concurrent update of table "t"
+
+> DELETE FROM t WHERE a <> 2;
+
+> DELETE FROM u WHERE a > 11;
 
 # Objects: several together, nothing else among them, nothing visible before COMMIT.
 > BEGIN;

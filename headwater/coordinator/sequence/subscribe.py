@@ -104,6 +104,8 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
         as_of.at_least if as_of is not None else False,
         facts=session.system_facts,
     )
+    if session.transaction is not None:
+        session.transaction.saw(read.seen())
     # The read lets go of its files at its end; what comes between it and the hub is needed longer.
     kept = world.holds.acquire(read.inputs.ids(), read.ts)
     feed = _Feed(session, statement, query, read.inputs, read.ts, up_to, kept)

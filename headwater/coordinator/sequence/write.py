@@ -1,8 +1,10 @@
 """INSERT, UPDATE, DELETE: rows of plain tables.
 
-INSERT evaluates its query and appends.  UPDATE and DELETE take the turn of the
-writer, read the table as of its last write, and append the rows that go and the rows
-that come at one timestamp; so two of them never see each other half done.
+INSERT evaluates its query and appends.  UPDATE and DELETE read the table as of its last write, and
+append the rows that go and the rows that come at one timestamp.  What was computed from plain tables is
+appended only if they are still what they were, see rows.py.
+
+Everything that can fail, RETURNING included, comes before the append.
 """
 
 from __future__ import annotations
@@ -16,9 +18,16 @@ from headwater.catalog.state import Item
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
 from headwater.coordinator.composed import Composed
 from headwater.coordinator.queries import batches_of, collect, is_current
-from headwater.coordinator.rows import complete_rows, target_columns, writable, write_rows
+from headwater.coordinator.rows import (
+    Computed,
+    complete_rows,
+    target_columns,
+    writable,
+    write_computed,
+    write_rows,
+)
 from headwater.coordinator.tables import check_not_null, deleted, inserted
-from headwater.core.errors import UserError, not_supported
+from headwater.core.errors import InvariantViolation, UserError, not_supported
 from headwater.core.relation import Column, Relation
 from headwater.core.types import SqlType
 from headwater.formats.arrow import state_schema
@@ -98,25 +107,58 @@ async def run_insert(session: SqlSession, prepared: Prepared, arguments: tuple[s
     statement = prepared.parsed.statement
     if not isinstance(statement, Insert):
         raise UserError("INSERT needs a table", "42601")
-    plan: InsertPlan = prepared.plan  # type: ignore[assignment]
-    if not is_current(session, plan.catalog_version, plan.made_at_ms):
-        plan = _plan_insert(session, statement, prepared.parameters)
-    item, query = plan.item, plan.query
-    reading = query is not None and bool(query.relation_ids)
-    session.enter("single" if reading else "write")
-    if query is None:
+    plan = _current_insert(session, statement, prepared)
+    if plan.query is not None and plan.query.relation_ids:
+        session.enter("single")
+        return await _insert_query(session, prepared, statement, arguments)
+    session.enter("write")
+    if plan.query is None:
         given = pa.table({"_": pa.array([None])})
     else:
-        given = await collect(session, bind_parameters(query, arguments), into=item)
-    rows = await complete_rows(session, item, plan.targets, given)
-    returning = _plan_returning(session, statement, item)
-    returned = None if returning is None else await _returned(session, returning, item, rows)
-    await write_rows(session, item, inserted(rows))
+        given = await collect(session, bind_parameters(plan.query, arguments), plan.item)
+    computed = await _inserted(session, prepared, statement, plan, given)
+    await write_rows(session, plan.item, computed.changes)
+    return computed.result
+
+
+def _current_insert(session: SqlSession, statement: Insert, prepared: Prepared) -> InsertPlan:
+    plan: InsertPlan = prepared.plan  # type: ignore[assignment]
+    if is_current(session, plan.catalog_version, plan.made_at_ms):
+        return plan
+    return _plan_insert(session, statement, prepared.parameters)
+
+
+async def _insert_query(
+    session: SqlSession, prepared: Prepared, statement: Insert, arguments: tuple[str | None, ...]
+) -> Result:
+    """What a query finds in tables."""
+    plans: list[InsertPlan] = []  # the last one is of this attempt
+
+    def plan() -> tuple[Item, Query]:
+        plans.append(_current_insert(session, statement, prepared))
+        query = plans[-1].query
+        if query is None:
+            raise InvariantViolation("INSERT lost its query")
+        return plans[-1].item, bind_parameters(query, arguments)
+
+    async def compute(_: Item, found: pa.Table) -> Computed:
+        return await _inserted(session, prepared, statement, plans[-1], found)
+
+    return await write_computed(session, plan, compute)
+
+
+async def _inserted(
+    session: SqlSession, prepared: Prepared, statement: Insert, plan: InsertPlan, given: pa.Table
+) -> Computed:
+    """Complete rows, and what the client is told of them."""
+    rows = await complete_rows(session, plan.item, plan.targets, given)
     count = rows.num_rows
     result = Result(lambda _: f"INSERT 0 {count}")
-    if returned is not None:
+    returning = _plan_returning(session, statement, plan.item)
+    if returning is not None:
+        returned = await _returned(session, returning, plan.item, rows)
         result.columns, result.batches = prepared.columns, batches_of(returned)
-    return result
+    return Computed(inserted(rows), result)
 
 
 async def _returned(session: SqlSession, query: Query, item: Item, rows: pa.Table) -> pa.Table:
@@ -214,22 +256,19 @@ async def _mutate(
     if not isinstance(statement, Update | Delete):
         raise UserError(f"{tag} needs a table", "42601")
     session.enter("single")
-    world = session.world
-    async with world.tables.turn:
+
+    def plan() -> tuple[Item, Query]:
         item, query = _plan_mutation(session, statement, prepared.parameters)
-        # Always the table as of its last write, whatever isolation reads have.
-        found = await collect(session, bind_parameters(query, arguments), "strict serializable", item)
+        return item, bind_parameters(query, arguments)
+
+    async def compute(item: Item, found: pa.Table) -> Computed:
         width = len(item.relation.columns)
         schema = state_schema(item.relation)
-        old = pa.table(found.columns[:width], schema=schema)
-        changes = deleted(old)
+        changes = deleted(pa.table(found.columns[:width], schema=schema))
         if isinstance(statement, Update):
             new = pa.table(found.columns[width:], schema=schema)
             check_not_null(item.relation, new, item.name)
             changes = pa.concat_tables([changes, inserted(new)])
-        if changes.num_rows and session.transaction is not None:
-            session.transaction.add_write(item, changes)
-            session.transaction.unchanged_since[item.id] = world.tables.last_ts
-        elif changes.num_rows:
-            await world.append_writes({item.id: (item.relation, changes)})
-    return Result(lambda _: f"{tag} {old.num_rows}")
+        return Computed(changes, Result(lambda _: f"{tag} {found.num_rows}"))
+
+    return await write_computed(session, plan, compute)

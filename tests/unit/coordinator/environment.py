@@ -1,0 +1,134 @@
+"""An environment in this process, without a cluster: real catalog, ledger, files, engine and sessions.
+
+What only a cluster does is done by hand: `follow` makes a source's table readable, `reach` moves its source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from headwater.catalog.store import CatalogStore
+from headwater.coordinator.coordinator import Coordinator, initial_floor
+from headwater.coordinator.engine import Engine
+from headwater.coordinator.session import SqlSession
+from headwater.coordinator.timestamps import Oracle
+from headwater.core.clock import SYSTEM_CLOCK
+from headwater.formats.arrow import state_schema
+from headwater.options import LogOptions, SparkOptions, UnixAddress
+from headwater.persist.combine import relation_sql
+from headwater.persist.files import write_file
+from headwater.persist.layout import metadata_path
+from headwater.persist.ledger import Ledger
+from headwater.storage.controller import Controller
+from headwater.storage.supervisor import Supervisor
+
+
+@dataclass(slots=True)
+class Client:
+    """A session, and statements as texts."""
+
+    session: SqlSession
+
+    async def run(self, text: str) -> list[tuple[Any, ...]]:
+        """The rows of one statement; without rows its tag."""
+        (parsed,) = self.session.parse(text)
+        failed = True
+        try:
+            result = await self.session.execute(await self.session.prepare(parsed))
+            rows: list[tuple[Any, ...]] = []
+            if result.batches is None:
+                rows = [(result.tag(0),)]
+            else:
+                async for batch in result.batches:
+                    rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            result.close()
+            failed = False
+        finally:
+            await self.session.finish(failed)
+        return rows
+
+    async def value(self, text: str) -> Any:
+        """The first value of the first row."""
+        return (await self.run(text))[0][0]
+
+    async def close(self) -> None:
+        await self.session.close()
+
+
+class Environment:
+    """A coordinator whose cluster never comes."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.data_dir = data_dir
+        self.catalog = CatalogStore(metadata_path(data_dir))
+        self.ledger = Ledger(metadata_path(data_dir))
+        oracle = Oracle(SYSTEM_CLOCK, initial_floor(self.catalog, self.ledger))
+        address = UnixAddress(data_dir / "none.sock")
+        supervisor = Supervisor(data_dir, "default", address, SparkOptions(), LogOptions())
+        controller = Controller(supervisor, address, 1, lambda: oracle.floor, SYSTEM_CLOCK)
+        engine = Engine(data_dir / "scratch")
+        self.world = Coordinator(
+            data_dir, self.catalog, self.ledger, controller, engine, SYSTEM_CLOCK, oracle
+        )
+
+    async def client(self, **settings: str) -> Client:
+        return Client(await self.world.open_session("materialize", settings, "here", internal=False))
+
+    def id_of(self, name: str) -> str:
+        return next(item.id for item in self.catalog.state.items.values() if item.name == name)
+
+    def follow(self, name: str, columns: dict[str, pa.Array]) -> str:
+        """The table of a source has these rows from now on; the source's id."""
+        item = self.catalog.state.items[self.id_of(name)]
+        source_id, ts = str(item.source_id), SYSTEM_CLOCK.now_ms() - 1
+        self.ledger.open_writer(source_id)
+        self.ledger.join(
+            [(item.collection_id, "counted", item.relation, "b", None)], source_id, ts, hydrated=False
+        )
+        rows = pa.table(columns, schema=state_schema(item.relation))
+        path = f"tables/{item.collection_id}/state/made.parquet"
+        entry = write_file(self.data_dir, path, iter(rows.to_batches()), rows.schema)
+        self.ledger.hydrate({item.collection_id: (0, [entry])}, ts)
+        self.world.controller.hydrated.add(item.collection_id)
+        self.world.controller.uppers[source_id] = ts + 1
+        return source_id
+
+    async def reach(self, source_id: str, upper: int) -> None:
+        """A source has come so far."""
+        self.world.controller.uppers[source_id] = upper
+        await self.world.controller.notify()
+
+    def fold(self, name: str) -> None:
+        """Bring a plain table's state up to its tail, and forget what was before."""
+        id_ = self.id_of(name)
+        plan = self.ledger.read_plan(id_, self.world.tables.last_ts)
+        if not plan.tail:
+            return
+        schema = state_schema(plan.relation)
+        found = duckdb.connect().sql(f"SELECT * FROM {relation_sql(plan, self.data_dir)}")
+        rows = found.to_arrow_table().cast(schema)
+        path = f"tables/{id_}/state/{plan.as_of}.parquet"
+        entry = write_file(self.data_dir, path, iter(rows.to_batches()), schema)
+        self.ledger.put_state(id_, plan.as_of, 0, [entry])
+        since = self.world.holds.raise_since(id_, plan.as_of)
+        self.ledger.forget(id_, since)
+
+
+@asynccontextmanager
+async def environment(data_dir: Path) -> AsyncIterator[Environment]:
+    """Started, and stopped at the end."""
+    made = Environment(data_dir)
+    made.world.start()
+    try:
+        yield made
+    finally:
+        await made.world.stop()
+        made.ledger.close()
+        made.catalog.close()
