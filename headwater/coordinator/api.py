@@ -110,6 +110,7 @@ class Result:
     copy_in: CopyIn | None = None
     notices: list[Notice] = field(default_factory=list)
     names: Names = field(default_factory=dict)
+    settled: bool = False  # what it did is durable: its rows are there, and nothing can keep them back
     closed: Callable[[], None] = lambda: None
 
     def close(self) -> None:

@@ -27,6 +27,7 @@ from headwater.catalog.state import CatalogState, Item
 from headwater.catalog.store import CatalogStore
 from headwater.catalog.updates import CatalogVersionIs, DropItem, Update
 from headwater.coordinator import system
+from headwater.coordinator.completion import to_the_end
 from headwater.coordinator.ddl import DdlScope, Outcome, StagedDdl
 from headwater.coordinator.engine import Engine
 from headwater.coordinator.read import PreparedRead, Reads
@@ -39,7 +40,7 @@ from headwater.coordinator.upstreams import Upstreams
 from headwater.coordinator.variables import VARIABLES
 from headwater.coordinator.widening import Widenings
 from headwater.core.clock import Clock
-from headwater.core.errors import HeadwaterError, UserError
+from headwater.core.errors import HeadwaterError, TransientError, UserError
 from headwater.core.limits import COMPACTION_CHECK_S, CONNECTIONS_MAX, ORPHAN_CHECK_S, SWEEP_INTERVAL_S
 from headwater.core.names import SessionFacts
 from headwater.core.protocol import RunIngestion
@@ -94,6 +95,7 @@ class Coordinator:
         self.named_ids: dict[str, str] = {}  # of older sources, by progress relation, also when dropped
         self._next_pid = 1
         self._pending_drops: set[str] = set()
+        self._unstated = False  # the catalog has changed, and `converge` has failed since
         self._dropped_secrets: set[str] = set()  # whose values a source that is going may still need
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -161,8 +163,8 @@ class Coordinator:
                 if self.clock.monotonic_s() - looked_s > ORPHAN_CHECK_S:
                     looked_s = self.clock.monotonic_s()
                     self._find_orphans()
-                if self.widenings.release():
-                    self.converge()
+                self._unstated |= self.widenings.release()
+                self._state_again()
                 self._drop_released()
                 self._delete_secrets()
                 self._compact()
@@ -306,13 +308,13 @@ class Coordinator:
             outcome.secret_values,
             lambda: self.catalog.transact(outcome.requirements, outcome.updates, user=session.user),
         )
-        await self._changed(before, after)
+        await to_the_end(self._changed(before, after))
 
     async def commit_staged(self, staged: StagedDdl, user: str) -> None:
         """Everything of a DDL block at once."""
         before = self.catalog.state
         after = self._with_values(staged.secret_values, lambda: staged.commit(self.catalog, user))
-        await self._changed(before, after)
+        await to_the_end(self._changed(before, after))
 
     def _with_values(self, values: Mapping[str, bytes], commit: Callable[[], CatalogState]) -> CatalogState:
         """A new secret's value is durable before the secret is, another value after the rest is.
@@ -341,18 +343,29 @@ class Coordinator:
         """A change that nobody typed."""
         before = self.catalog.state
         after = self.catalog.transact([CatalogVersionIs(before.version)], changes, user="mz_system")
-        await self._changed(before, after)
+        await to_the_end(self._changed(before, after))
 
     async def _changed(self, before: CatalogState, after: CatalogState) -> None:
+        """The catalog is durable, so whoever changed it hears that: what fails now is made good later."""
         self._pending_drops |= before.collections().keys() - after.collections().keys()
         self._dropped_secrets |= {
             id_ for id_, item in before.items.items() if item.kind == "secret" and id_ not in after.items
         }
-        self._delete_secrets()
-        self.converge()
+        self._unstated = True
+        try:
+            self._delete_secrets()
+            self._state_again()
+        except HeadwaterError as error:
+            log.error("the catalog was changed, and what follows from that is put off", error=str(error))
         for session in self.sessions.values():
             session.settings.refresh_system(after.system_variables)
         await self.controller.notify()
+
+    def _state_again(self) -> None:
+        """Converge, if the last attempt after a change has failed."""
+        if self._unstated:
+            self.converge()
+            self._unstated = False
 
     # Writes
 
@@ -376,8 +389,12 @@ class Coordinator:
                 if id_ not in there:
                     raise WriteConflict(table.name)
             self.tables.check_unchanged(seen)
+            try:
+                self._state_again()  # the ledger must know the tables
+            except TransientError as error:
+                raise UserError(str(error), "58030", hint=error.hint) from error
             await self.tables.append(changes)
-        await self.controller.notify()
+        await to_the_end(self.controller.notify())
 
     # Reads
 
@@ -449,7 +466,7 @@ class Coordinator:
             before = self.catalog.state
             order = before.drop_order([item.id for item in items])
             after = self.catalog.transact([], [DropItem(id_) for id_ in order], user=session.user)
-            await self._changed(before, after)
+            await to_the_end(self._changed(before, after))
 
     def cancel(self, backend_pid: int, secret_key: int) -> None:
         session = self.sessions.get(backend_pid)

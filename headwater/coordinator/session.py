@@ -113,7 +113,7 @@ class SqlSession:
         with self._failing():
             named = tuple(map(self._named, prepared.parameters, arguments))
             result = await self.cancellable(self.run(prepared, named))
-        if result.batches is not None:
+        if result.batches is not None and not result.settled:
             result.batches = self._watched(result.batches)
         return result
 
@@ -148,7 +148,12 @@ class SqlSession:
         self._several = False
         transaction = self.transaction
         if transaction is not None and not transaction.explicit:
-            await self.end_transaction(commit=not failed)
+            try:
+                if not failed:
+                    await self.cancellable(self.end_transaction(commit=True))
+            finally:
+                if self.transaction is transaction:  # failed, or cancelled before it could begin
+                    await self.end_transaction(commit=False)
 
     def cancel(self) -> None:
         self._stop("canceling statement due to user request")

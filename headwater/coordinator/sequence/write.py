@@ -158,6 +158,7 @@ async def _inserted(
     if returning is not None:
         returned = await _returned(session, returning, plan.item, rows)
         result.columns, result.batches = prepared.columns, batches_of(returned)
+        result.settled = session.transaction is None
     return Computed(inserted(rows), result)
 
 
