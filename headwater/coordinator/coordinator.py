@@ -281,7 +281,7 @@ class Coordinator:
             return store.allocate_ids("item")[0], store.allocate_oids()[0]
 
         staged = session.transaction.staged if session.transaction is not None else None
-        version = session.state.version if staged is None else staged.base_version
+        version = session.state.version if staged is None else staged.base.version
         return DdlScope(
             session.state,
             session.names(),

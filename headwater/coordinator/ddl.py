@@ -4,7 +4,7 @@ A file of `sequence/` plans one kind of statement as a pure function of a
 `DdlScope`; what it returns is values.  Outside of a transaction block they are
 committed at once.  Inside, they are applied to the session's private copy of the
 catalog, which later statements of the block see, and committed together at COMMIT if
-nobody changed the catalog meanwhile.
+nobody changed the catalog meanwhile; temporary objects of other sessions may come and go.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from headwater.catalog.apply import apply
+from headwater.catalog.rebase import rebased
 from headwater.catalog.snapshot import SessionNames
 from headwater.catalog.state import CatalogState, Item
 from headwater.catalog.store import CatalogStore
@@ -71,14 +72,14 @@ class Outcome:
 class StagedDdl:
     """The DDL of a transaction block that is not committed yet."""
 
-    base_version: int
+    base: CatalogState
     state: CatalogState
     updates: list[Update] = field(default_factory=list)
     secret_values: dict[str, bytes] = field(default_factory=dict, repr=False)
 
     def copy(self) -> StagedDdl:
         """As it is now, for a savepoint."""
-        return StagedDdl(self.base_version, self.state, list(self.updates), dict(self.secret_values))
+        return StagedDdl(self.base, self.state, list(self.updates), dict(self.secret_values))
 
     def check(self, requirement: Requirement) -> None:
         """Against the private copy."""
@@ -95,13 +96,14 @@ class StagedDdl:
 
     def commit(self, store: CatalogStore, user: str) -> CatalogState:
         """All of it, or 40001 when the catalog has moved on."""
-        if store.state.version != self.base_version:
+        updates = rebased(self.base, self.state, store.state, self.updates)
+        if updates is None:
             raise UserError(
                 "another session modified the catalog while this DDL transaction was open",
                 "40001",
                 hint="Run the transaction again.",
             )
-        return store.transact([CatalogVersionIs(self.base_version)], self.updates, user=user)
+        return store.transact([CatalogVersionIs(store.state.version)], updates, user=user)
 
 
 def check_column_names(names: Sequence[str]) -> None:

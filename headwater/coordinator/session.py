@@ -269,7 +269,7 @@ class SqlSession:
         """For planning a DDL statement; inside a block, against the block's own copy."""
         if self.transaction is not None and self.transaction.staged is None:
             state = self.world.catalog.state
-            self.transaction.staged = StagedDdl(state.version, state)
+            self.transaction.staged = StagedDdl(state, state)
         return self.world.ddl_scope(self)
 
     # Cancelling

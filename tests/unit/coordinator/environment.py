@@ -5,7 +5,8 @@ What only a cluster does is done by hand: `follow` makes a source's table readab
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,3 +133,13 @@ async def environment(data_dir: Path) -> AsyncIterator[Environment]:
         await made.world.stop()
         made.ledger.close()
         made.catalog.close()
+
+
+def in_environment(data_dir: Path, story: Callable[[Environment], Awaitable[None]]) -> None:
+    """Run a test's story in an environment of its own, for two minutes at most."""
+
+    async def told() -> None:
+        async with environment(data_dir) as env, asyncio.timeout(120):
+            await story(env)
+
+    asyncio.run(told())

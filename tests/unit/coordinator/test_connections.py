@@ -94,7 +94,7 @@ def test_every_new_value_of_a_secret_is_a_version_of_it(catalog: Catalog) -> Non
 def test_a_block_keeps_values_until_it_is_committed_and_forgets_them_with_a_savepoint(
     catalog: Catalog,
 ) -> None:
-    staged = StagedDdl(0, catalog.state)
+    staged = StagedDdl(catalog.state, catalog.state)
     before = staged.copy()
     staged.add(catalog.plan("ALTER SECRET s AS 'other'"))
     assert staged.secret_values == {"u1": VALUE}

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headwater.core.errors import TransientError, UserError
-from tests.unit.coordinator.environment import Client, Environment, environment
+from tests.unit.coordinator.environment import Client, Environment, in_environment
 
 WRITES = (
     ("INSERT INTO t VALUES (5) RETURNING a + 1", [(6,)]),
@@ -25,14 +24,6 @@ WRITES = (
     ("DELETE FROM t WHERE a = 1", [("DELETE 1",)]),
     ("COMMIT", [("COMMIT",)]),
 )
-
-
-def in_environment(data_dir: Path, story: Callable[[Environment], Awaitable[None]]) -> None:
-    async def told() -> None:
-        async with environment(data_dir) as env, asyncio.timeout(120):
-            await story(env)
-
-    asyncio.run(told())
 
 
 async def with_table(env: Environment) -> Client:

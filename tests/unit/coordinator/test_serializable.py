@@ -11,7 +11,7 @@ import asyncio
 import itertools
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,20 +22,12 @@ import pytest
 
 from headwater.coordinator.read import PreparedRead
 from headwater.core.errors import UserError
-from tests.unit.coordinator.environment import Client, Environment, environment
+from tests.unit.coordinator.environment import Client, Environment, in_environment
 
 SOURCE = (
     "CREATE SOURCE c FROM LOAD GENERATOR COUNTER",
     "CREATE TABLE ticks FROM SOURCE c (REFERENCE counter)",
 )
-
-
-def in_environment(data_dir: Path, story: Callable[[Environment], Awaitable[None]]) -> None:
-    async def told() -> None:
-        async with environment(data_dir) as env, asyncio.timeout(120):
-            await story(env)
-
-    asyncio.run(told())
 
 
 async def refused(client: Client, text: str, sqlstate: str = "40001") -> UserError:
