@@ -128,6 +128,9 @@ class Session(Protocol):
     def status(self) -> TransactionStatus:
         """For ReadyForQuery."""
 
+    def patience_s(self) -> float | None:
+        """How long it waits for the client's next message, None: as long as that takes."""
+
     def parameter_statuses(self) -> dict[str, str]:
         """Settings the client is told of; the caller sends those that have changed since."""
 

@@ -73,6 +73,11 @@ class SqlSession:
             return "I"
         return "E" if self.transaction.failed else "T"
 
+    def patience_s(self) -> float | None:
+        if self.status == "I":
+            return None
+        return duration_s(self.settings.get("idle_in_transaction_session_timeout")) or None
+
     def parameter_statuses(self) -> dict[str, str]:
         return self.settings.reported()
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from headwater.core.errors import UserError
 from headwater.core.interval import parse_interval
+from headwater.core.limits import IDLE_IN_TRANSACTION_S_DEFAULT
 
 MZ_VERSION: Final = "v26.30.0 (headwater)"
 SERVER_VERSION: Final = "15.0"
@@ -129,6 +130,12 @@ _VARIABLES: Final = (
     Variable("database", "materialize", "Current database", reported="database"),
     Variable("datestyle", "ISO, MDY", "How dates are shown", _style, reported="DateStyle"),
     Variable("extra_float_digits", "3", "Accepted for clients that set it", _integer, "integer"),
+    Variable(
+        "idle_in_transaction_session_timeout",
+        f"{IDLE_IN_TRANSACTION_S_DEFAULT} s",
+        "Longest time that an open transaction waits for its client, 0 is none",
+        _duration,
+    ),
     Variable(
         "integer_datetimes", "on", "Timestamps are integers", _boolean, "bool", "integer_datetimes", False
     ),

@@ -112,6 +112,8 @@ SUBSCRIBE_QUEUE_BYTES_MAX = 128 * 1024 * 1024
 
 # Sessions
 CONNECTIONS_MAX = 500
+IDLE_IN_TRANSACTION_S_DEFAULT = 120
+"""A transaction whose client has said nothing for so long is ended, unless it has set another time."""
 MESSAGE_BYTES_MAX = 1024 * 1024 * 1024
 STARTUP_PACKET_BYTES_MAX = 10_000
 STATEMENT_BYTES_MAX = 64 * 1024 * 1024

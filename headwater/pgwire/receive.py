@@ -17,13 +17,16 @@ _TOO_LONG: Final = b"\x00too long"
 """Stands for a body that was not kept; no text begins with a zero byte and goes on."""
 
 
-def read_message() -> Steps[tuple[bytes, bytes]]:
-    """The kind and the body of the next message.
+def read_message(within_s: float | None = None) -> Steps[tuple[bytes, bytes]]:
+    """The kind and the body of the next message; `within_s` is how long an open transaction waits for it.
 
     A statement's text that is longer than any may be is read and dropped, so that the
     conversation can go on after the error; see `check_length`.
     """
-    header: bytes = yield Read(_HEADER_BYTES, True)
+    try:
+        header: bytes = yield Read(_HEADER_BYTES, True, within_s)
+    except TimeoutError:
+        raise UserError("terminating connection due to idle-in-transaction timeout", "25P03") from None
     kind, length = parse_header(header)
     if length > STATEMENT_BYTES_MAX and kind in (b"Q", b"P"):
         while length:

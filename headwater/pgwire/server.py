@@ -231,9 +231,9 @@ class _Connection(asyncio.Protocol):
 
     async def _take(self, step: Step) -> Any:
         match step:
-            case Read(count, idle):
+            case Read(count, idle, within_s):
                 if len(self._received) < count or self._interruption is not None:
-                    await self._readable(count, idle)
+                    await self._readable_within(within_s, count, idle)
                 data = bytes(self._received[:count])
                 del self._received[:count]
                 if not self._reading and len(self._received) < RECEIVE_BUFFER_BYTES_MAX:
@@ -270,6 +270,10 @@ class _Connection(asyncio.Protocol):
             return await step.call()
         finally:
             self._awaited = None
+
+    async def _readable_within(self, within_s: float | None, count: int, idle: bool) -> None:
+        async with asyncio.timeout(within_s):
+            await self._readable(count, idle)
 
     async def _readable(self, count: int, idle: bool) -> None:
         """Wait for so many bytes.  A server that stops does so between messages; a client that has

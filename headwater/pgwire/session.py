@@ -42,7 +42,7 @@ from headwater.pgwire.steps import Disconnected, Flush, ProtocolViolation, Steps
 from headwater.pgwire.wire import Wire
 
 _LOG: Final = structlog.get_logger("pgwire")
-_FATAL_SQLSTATES: Final = frozenset(("57P01", "57P02", "57P03"))
+_FATAL_SQLSTATES: Final = frozenset(("57P01", "57P02", "57P03", "25P03"))
 """Errors after which there is no session, whoever raises them."""
 _DROPPED_KINDS: Final = frozenset((b"d", b"c", b"f"))
 """What is left of a COPY that has failed."""
@@ -145,10 +145,12 @@ def _welcome(wire: Wire) -> Steps[None]:
 def _serve(wire: Wire) -> Steps[None]:
     """Message after message until one is the last."""
     skipping = False  # a message of this pipeline has failed, the rest of it is not looked at
+    ready = True  # the client has been told that it is its turn
     while True:
-        received = yield from _guarded(read_message())
+        received = yield from _guarded(read_message(wire.session.patience_s() if ready else None))
         if isinstance(received, Failure):
             return
+        ready = False
         kind, body = received
         if kind == b"X":
             return
@@ -171,7 +173,7 @@ def _serve(wire: Wire) -> Steps[None]:
             ended = yield from _guarded(_end(wire, finished=alone and not failed, failed=failed))
             if isinstance(ended, Failure) and ended.fatal:
                 return
-            skipping = False
+            skipping, ready = False, True
             yield Write(messages.ready_for_query(wire.session.status))
             yield Flush()
 

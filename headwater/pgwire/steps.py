@@ -3,7 +3,7 @@
 A session is a generator that yields steps and is sent their outcome.  Whoever
 drives it (server.py, a test) answers
 
-    Read     with exactly so many bytes of the client's
+    Read     with exactly so many bytes of the client's, or throws TimeoutError if they do not come in time
     Glance   with the bytes that the next Read would begin with, as far as they are here
     Write    with nothing; bytes may be held back
     Flush    with nothing, once all bytes written before are on their way
@@ -31,6 +31,7 @@ class Read:
 
     count: int
     idle: bool = False
+    within_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ are caught as the driver's own exception classes, which go by SQLSTATE.
 
 from __future__ import annotations
 
+import select
 import threading
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
@@ -470,3 +471,13 @@ def test_many_sessions_work_side_by_side(server: HeadwaterServer, schema: str) -
         thread.join(60)
     assert not failures
     assert server.query(f"SELECT count(*), count(DISTINCT a) FROM {schema}.together") == [(40, 40)]
+
+
+def test_a_transaction_that_does_nothing_is_ended_with_its_connection(server: HeadwaterServer) -> None:
+    with server.connect() as idle:
+        idle.execute("SET idle_in_transaction_session_timeout = '50ms'")
+        idle.execute("BEGIN")
+        assert select.select([idle.fileno()], [], [], 30)[0], "the server says something by itself"
+        with pytest.raises(errors.IdleInTransactionSessionTimeout):
+            idle.execute("SELECT 1")
+        assert idle.closed

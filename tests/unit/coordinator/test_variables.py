@@ -27,6 +27,7 @@ TAKEN = {
     "emit_timestamp_notice": ("off", "true", "on", "maybe"),
     "emit_trace_id_notice": ("off", "1", "on", "maybe"),
     "extra_float_digits": ("3", "+0", "0", "--1"),
+    "idle_in_transaction_session_timeout": ("120 s", "5min", "300 s", "-1"),
     "intervalstyle": ("postgres", "POSTGRES", "postgres", "iso_8601"),
     "max_query_result_size": ("1GB", "64 mb", "64MB", "lots"),
     "real_time_recency": ("off", "yes", "on", "soon"),

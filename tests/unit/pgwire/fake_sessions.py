@@ -217,6 +217,9 @@ class FakeSession:
     def _closed(self) -> None:
         self.sessions.closed_results += 1
 
+    def patience_s(self) -> float | None:
+        return None if self.status == "I" else self.sessions.patience_s
+
     def cursor_columns(self, name: str) -> tuple[Column, ...] | None:
         return None
 
@@ -251,6 +254,7 @@ class FakeSessions:
     opened_results: int = 0
     closed_results: int = 0
     batches_taken: int = 0
+    patience_s: float | None = None  # in a block
     last_pid: int = 1000
 
     async def open_session(

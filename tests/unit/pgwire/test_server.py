@@ -293,3 +293,28 @@ def test_garbage_is_answered_and_the_socket_closed(running: Running) -> None:
     replies = client.until("")
     assert error_of(replies)["C"] == "08P01"
     client.close()
+
+
+def test_an_open_block_waits_for_its_client_only_so_long(running: Running) -> None:
+    running.sessions.patience_s = 0.05
+    client = Plain(running)
+    client.send(query("begin") + b"Q\x00")  # half a message is not one
+    client.until("Z")
+    ended = error_of(client.until("E"))
+    assert (ended["S"], ended["C"]) == ("FATAL", "25P03")
+    assert client.reply() is None
+    running.wait_until(lambda: not running.sessions.open)
+
+
+def test_outside_of_a_block_and_within_a_pipeline_nobody_counts_the_time(running: Running) -> None:
+    running.sessions.patience_s = 0.01
+    client = Plain(running)
+    client.socket.settimeout(0.2)
+    with pytest.raises(TimeoutError):
+        client.reply()
+    client.send(parse("begin") + bind() + execute() + message("H"))
+    with pytest.raises(TimeoutError):
+        client.until("E")
+    client.socket.settimeout(WAIT_S_MAX)
+    client.send(SYNC)
+    assert error_of(client.until("E"))["C"] == "25P03"
