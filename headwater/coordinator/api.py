@@ -7,6 +7,7 @@ or a command tag, or one half of a COPY.  Encoding is the caller's business.
     simple query       parse(text) -> statements; begin_implicit() if several;
                        for each: prepare, execute, drain; finish(failed)
     extended query     Parse: parse + prepare; Bind/Execute: execute; Sync: finish(failed)
+    whatever fails     fail(), before the client is told: it aborts the transaction
 
 All methods raise `UserError`; anything else that escapes is a bug and the caller
 turns it into XX000 with a reference number.
@@ -67,7 +68,7 @@ class CopyInSink(Protocol):
         """All bytes have come; makes them durable and returns the command tag."""
 
     async def abort(self, reason: str) -> None:
-        """The client gave up."""
+        """The client gave up, or was made to."""
 
 
 @dataclass(slots=True)
@@ -145,14 +146,33 @@ class Session(Protocol):
     ) -> Prepared:
         """Resolve names and types."""
 
+    def check_usable(self, statement: object) -> None:
+        """UserError if the transaction has failed and the statement does not end it."""
+
     async def execute(self, prepared: Prepared, arguments: tuple[str | None, ...] = ()) -> Result:
         """Run it; arguments are in PostgreSQL's text form."""
+
+    def resume(self) -> None:
+        """A result that was left for a while is gone on with, as a statement of this moment."""
 
     def cursor_columns(self, name: str) -> tuple[Column, ...] | None:
         """The columns of a cursor that DECLARE has made; clients may describe it like a portal."""
 
-    def begin_implicit(self) -> None:
-        """Several statements follow that are one transaction unless they say otherwise."""
+    @property
+    def mark(self) -> int:
+        """Goes with a portal that is made now, and tells which savepoints are older."""
+
+    def fail(self) -> int:
+        """Something has failed, whatever it was: so has the transaction.  Portals of the returned mark
+        or a later one have failed with it."""
+
+    def take_undone(self) -> int | None:
+        """Portals of this mark or a later one are gone, by ROLLBACK TO or by the transaction's end;
+        returned once."""
+
+    def begin_implicit(self, pipeline: bool = False) -> None:
+        """Several statements follow that are one transaction unless they say otherwise; in a
+        pipeline it is not known how many."""
 
     async def finish(self, failed: bool) -> None:
         """End of a simple query or of a pipeline: commit or roll back an implicit transaction."""

@@ -451,7 +451,7 @@ class Coordinator:
         for name, value in settings.items():
             lowered = name.lower()
             if lowered in VARIABLES or lowered == "database":
-                session.settings.set(lowered, value, startup=True)
+                session.settings.start(lowered, value)
         self.sessions[pid] = session
         return session
 

@@ -18,7 +18,7 @@ from headwater.catalog.rebase import rebased
 from headwater.catalog.snapshot import SessionNames
 from headwater.catalog.state import CatalogState, Item
 from headwater.catalog.store import CatalogStore
-from headwater.catalog.updates import CatalogVersionIs, Requirement, Update, check
+from headwater.catalog.updates import CatalogVersionIs, DropItem, Requirement, Update, check
 from headwater.coordinator.api import Notice
 from headwater.core.change import HIDDEN_COLUMNS
 from headwater.core.errors import UserError
@@ -104,6 +104,12 @@ class StagedDdl:
                 hint="Run the transaction again.",
             )
         return store.transact([CatalogVersionIs(store.state.version)], updates, user=user)
+
+
+def drop_temporary(scope: DdlScope) -> Outcome:
+    """All temporary objects of the session."""
+    ids = [item.id for item in scope.state.temporary_items_of(scope.backend_pid)]
+    return Outcome("DISCARD TEMP", tuple(DropItem(id_) for id_ in scope.state.drop_order(ids)))
 
 
 def check_column_names(names: Sequence[str]) -> None:

@@ -18,15 +18,21 @@ from headwater.catalog.builtin.facts import SystemFacts
 from headwater.catalog.snapshot import SessionNames
 from headwater.catalog.state import CatalogState
 from headwater.coordinator import api, dispatch, system
-from headwater.coordinator.api import Notice, ParsedStatement, Prepared, Result, TransactionStatus
+from headwater.coordinator.api import (
+    Notice,
+    ParsedStatement,
+    Prepared,
+    Result,
+    TransactionStatus,
+)
 from headwater.coordinator.ddl import DdlScope, StagedDdl
 from headwater.coordinator.sequence.cursors import OpenCursor
 from headwater.coordinator.showing import relation_text
 from headwater.coordinator.timestamps import Isolation
-from headwater.coordinator.transaction import Class, Transaction
+from headwater.coordinator.transaction import Class, Savepoint, Transaction
 from headwater.coordinator.variables import SEVERITIES, Settings, duration_s
 from headwater.core.clock import secret_number, unique_name
-from headwater.core.errors import TransientError, UserError
+from headwater.core.errors import UserError
 from headwater.core.names import SessionFacts
 from headwater.core.relation import Column
 from headwater.core.types import SqlType
@@ -40,6 +46,8 @@ if TYPE_CHECKING:
     from headwater.coordinator.coordinator import Coordinator
 
 T = TypeVar("T")
+
+_TIMEOUT = "canceling statement due to statement timeout"
 
 
 class SqlSession:
@@ -61,6 +69,8 @@ class SqlSession:
         self.active_query = ""
         self.query_started_at_ms: int | None = None
         self._notices: list[Notice] = []
+        self.pipeline = False
+        self._undone: int | None = None
         self._several = False  # statements of one message are one transaction, from one COMMIT to the next
         self._running: asyncio.Task[Any] | None = None
         self._cancelled: str | None = None
@@ -102,25 +112,28 @@ class SqlSession:
     ) -> Prepared:
         if parsed.statement is None:
             return Prepared(parsed, (), None)
-        self._check_usable(parsed.statement)
-        with self._failing():
-            return self.describe(parsed, parameter_types)
+        self.check_usable(parsed.statement)
+        return self.describe(parsed, parameter_types)
 
     async def execute(self, prepared: Prepared, arguments: tuple[str | None, ...] = ()) -> Result:
         statement = prepared.parsed.statement
-        self._check_usable(statement)
+        self.check_usable(statement)
         self.active_query = shown_text(statement, prepared.parsed.text)
-        self.query_started_at_ms = self.world.clock.now_ms()
-        self._cancelled = None
+        self.resume()
         if self._several and self.transaction is None:
             self.transaction = Transaction(explicit=False)
             self.settings.begin()
-        with self._failing():
-            named = tuple(map(self._named, prepared.parameters, arguments))
-            result = await self.cancellable(self.run(prepared, named))
+        if self.transaction is not None:
+            self.transaction.statement_count += 1
+        named = tuple(map(self._named, prepared.parameters, arguments))
+        result = await self.cancellable(self.run(prepared, named))
         if result.batches is not None and not result.settled:
             result.batches = self._watched(result.batches)
         return result
+
+    def resume(self) -> None:
+        self.query_started_at_ms = self.world.clock.now_ms()
+        self._cancelled = None
 
     def _named(self, type_: SqlType, argument: str | None) -> str | None:
         """An argument that is a relation or type is the oid that its name has here."""
@@ -145,12 +158,12 @@ class SqlSession:
         cursor = self.cursors.get(name)
         return None if cursor is None else cursor.columns
 
-    def begin_implicit(self) -> None:
-        self._several = True
+    def begin_implicit(self, pipeline: bool = False) -> None:
+        self._several, self.pipeline = True, pipeline
 
     async def finish(self, failed: bool) -> None:
         self.active_query = ""
-        self._several = False
+        self._several = self.pipeline = False
         transaction = self.transaction
         if transaction is not None and not transaction.explicit:
             try:
@@ -172,7 +185,7 @@ class SqlSession:
 
     # Transactions
 
-    def _check_usable(self, statement: object) -> None:
+    def check_usable(self, statement: object) -> None:
         if self.transaction is not None and self.transaction.failed:
             if isinstance(statement, Commit | Rollback | RollbackTo):
                 return
@@ -182,8 +195,32 @@ class SqlSession:
                 hint="ROLLBACK ends the block.",
             )
 
-    def _failing(self) -> _Failing:
-        return _Failing(self)
+    @property
+    def mark(self) -> int:
+        return 0 if self.transaction is None else self.transaction.mark
+
+    def fail(self) -> int:
+        transaction = self.transaction
+        if transaction is None:
+            return 0
+        transaction.fail()
+        if transaction.savepoints:
+            self.settings.go_back(transaction.savepoints[-1].settings)
+            return transaction.savepoints[-1].mark
+        self.settings.undo()
+        self.close_cursors()
+        return 0
+
+    def undo_to(self, savepoint: Savepoint) -> None:
+        """ROLLBACK TO: what began after it is gone."""
+        self.settings.go_back(savepoint.settings)
+        for name in [name for name, cursor in self.cursors.items() if cursor.mark >= savepoint.mark]:
+            self.cursors.pop(name).close()
+        self._undone = savepoint.mark if self._undone is None else min(self._undone, savepoint.mark)
+
+    def take_undone(self) -> int | None:
+        undone, self._undone = self._undone, None
+        return undone
 
     def enter(self, kind: Class) -> None:
         """The statement that runs is of this class."""
@@ -195,7 +232,8 @@ class SqlSession:
     async def end_transaction(self, commit: bool) -> str:
         """Commit or roll back; returns the command tag."""
         transaction, self.transaction = self.transaction, None
-        self._close_cursors()
+        self._undone = 0
+        self.close_cursors()
         if transaction is None:
             return "COMMIT" if commit else "ROLLBACK"
         committed = commit and not transaction.failed
@@ -212,7 +250,8 @@ class SqlSession:
         self.settings.end(committed)
         return "COMMIT" if committed else "ROLLBACK"
 
-    def _close_cursors(self) -> None:
+    def close_cursors(self) -> None:
+        """Let go of all of them."""
         for cursor in self.cursors.values():
             cursor.close()
         self.cursors.clear()
@@ -281,18 +320,17 @@ class SqlSession:
 
     async def cancellable(self, work: Coroutine[Any, Any, T]) -> T:
         """Run as a task that `cancel` or the statement timeout ends."""
+        left_s = self._left_s()
+        if left_s is not None and left_s <= 0 and self._cancelled is None:
+            self._cancelled = _TIMEOUT
         if self._cancelled is not None:
             work.close()
             raise UserError(self._cancelled, "57014")
         task: asyncio.Task[T] = asyncio.ensure_future(work)
         self._running = task
-        timeout_s = duration_s(self.settings.get("statement_timeout"))
         timer = None
-        if timeout_s and self.query_started_at_ms is not None:
-            spent_s = (self.world.clock.now_ms() - self.query_started_at_ms) / 1000
-            timer = asyncio.get_running_loop().call_later(
-                max(0.0, timeout_s - spent_s), self._stop, "canceling statement due to statement timeout"
-            )
+        if left_s is not None:
+            timer = asyncio.get_running_loop().call_later(left_s, self._stop, _TIMEOUT)
         try:
             return await task
         except asyncio.CancelledError:
@@ -301,9 +339,17 @@ class SqlSession:
                 raise
             raise UserError(self._cancelled, "57014") from None
         finally:
-            self._running = None
+            if self._running is task:
+                self._running = None
             if timer is not None:
                 timer.cancel()
+
+    def _left_s(self) -> float | None:
+        """What is left of the statement's time; None if that is not limited."""
+        timeout_s = duration_s(self.settings.get("statement_timeout"))
+        if not timeout_s or self.query_started_at_ms is None:
+            return None
+        return timeout_s - (self.world.clock.now_ms() - self.query_started_at_ms) / 1000
 
     def _stop(self, reason: str) -> None:
         self._cancelled = reason
@@ -319,8 +365,7 @@ class SqlSession:
 
         try:
             while True:
-                with self._failing():
-                    batch = await self.cancellable(step())
+                batch = await self.cancellable(step())
                 if batch is None:
                     return
                 yield batch
@@ -328,23 +373,6 @@ class SqlSession:
             close = getattr(batches, "aclose", None)
             if close is not None:
                 await close()
-
-
-class _Failing:
-    """An error inside a transaction block aborts the block."""
-
-    def __init__(self, session: SqlSession) -> None:
-        self._session = session
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        transaction = self._session.transaction
-        if error is not None and transaction is not None and transaction.explicit:
-            transaction.fail()
-        if isinstance(error, TransientError):
-            raise UserError(str(error), "58030", hint=error.hint) from error
 
 
 _: type[api.Session] = SqlSession

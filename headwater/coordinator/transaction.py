@@ -23,6 +23,7 @@ from headwater.catalog.state import CatalogState, Item
 from headwater.coordinator.ddl import StagedDdl
 from headwater.coordinator.tables import Seen, check_written_size, written_size
 from headwater.coordinator.timestamps import Hold
+from headwater.coordinator.variables import KeptSettings
 from headwater.core.errors import UserError
 from headwater.core.relation import Relation
 
@@ -34,6 +35,9 @@ class Savepoint:
     """What a block had done by then."""
 
     name: str
+    mark: int  # what has this mark or a later one began after it
+    settings: KeptSettings
+    read_only: bool
     kind: Class | None
     writes: dict[str, tuple[Relation, list[pa.Table]]]
     staged: StagedDdl | None
@@ -54,6 +58,8 @@ class Transaction:
     size: int = 0  # of all that is written
     seen: dict[str, Seen] = field(default_factory=dict)  # by collection: plain tables it has read
     savepoints: list[Savepoint] = field(default_factory=list)
+    mark: int = 0  # of cursors and portals that begin now: which savepoints are older than they
+    statement_count: int = 0
 
     def enter(self, kind: Class) -> None:
         """A statement of this class comes next."""
@@ -77,19 +83,25 @@ class Transaction:
         """It has read these; of a table that it has read before the first time counts."""
         self.seen = {**tables, **self.seen}
 
-    def save(self, name: str) -> None:
+    def save(self, name: str, settings: KeptSettings) -> None:
         """SAVEPOINT."""
+        self.mark += 1
+        self._keep(name, self.mark, settings)
+
+    def _keep(self, name: str, mark: int, settings: KeptSettings) -> None:
         writes = {id_: (relation, list(tables)) for id_, (relation, tables) in self.writes.items()}
         staged = None if self.staged is None else self.staged.copy()
-        self.savepoints.append(Savepoint(name, self.kind, writes, staged))
+        self.savepoints.append(Savepoint(name, mark, settings, self.read_only, self.kind, writes, staged))
 
-    def go_back(self, name: str) -> None:
+    def go_back(self, name: str) -> Savepoint:
         """ROLLBACK TO: as it was then; the savepoint stays."""
         kept = self.forget_after(name)
-        self.kind, self.failed = kept.kind, False
+        self.mark += 1
+        self.kind, self.failed, self.read_only = kept.kind, False, kept.read_only
         self.writes, self.staged = kept.writes, kept.staged
         self.size = sum(written_size(rows) for _, tables in self.writes.values() for rows in tables)
-        self.save(name)
+        self._keep(name, kept.mark, kept.settings)
+        return kept
 
     def forget_after(self, name: str) -> Savepoint:
         """RELEASE: forget the newest savepoint of this name and all after it."""

@@ -243,6 +243,17 @@ def find(name: str) -> Variable:
     return variable
 
 
+def _of_sessions(name: str) -> Variable:
+    variable = find(name)
+    if variable.system:
+        raise UserError(
+            f'parameter "{variable.name}" cannot be changed by a session',
+            "55P02",
+            hint=f"ALTER SYSTEM SET {variable.name} = ... changes it for the server.",
+        )
+    return variable
+
+
 def flag(system: Mapping[str, str], name: str) -> bool:
     """Whether a system variable is on."""
     return system.get(name, find(name).default) == "on"
@@ -258,53 +269,86 @@ def checked(variable: Variable, text: str) -> str:
         ) from None
 
 
+@dataclass(frozen=True, slots=True)
+class KeptSettings:
+    """What a session had set at some moment, for going back to it."""
+
+    session: Mapping[str, str]
+    local: Mapping[str, str]
+
+
 class Settings:
-    """A session's values: defaults, what the client set, what the transaction set for itself."""
+    """A session's values, from below: defaults, the server's, what the client asked for when it
+    connected, what it has set since, what the transaction has set for itself alone."""
 
     def __init__(self, system: Mapping[str, str]) -> None:
         self._system = system
+        self._startup: dict[str, str] = {}
         self._session: dict[str, str] = {}
         self._local: dict[str, str] = {}
-        self._before_block: dict[str, str] | None = None
+        self._before_block: KeptSettings | None = None
 
     def get(self, name: str) -> str:
         variable = find(name)
-        for layer in (self._local, self._session, self._system):
+        for layer in (self._local, self._session):
+            if variable.name in layer:
+                return layer[variable.name]
+        return self._reset_value(variable)
+
+    def _reset_value(self, variable: Variable) -> str:
+        """What RESET goes back to."""
+        for layer in (self._startup, self._system):
             if variable.name in layer:
                 return layer[variable.name]
         return variable.default
 
-    def set(self, name: str, text: str | None, local: bool = False, startup: bool = False) -> None:
-        """Set, or with None back to the default."""
-        variable = find(name)
-        if variable.system:
-            raise UserError(
-                f'parameter "{variable.name}" cannot be changed by a session',
-                "55P02",
-                hint=f"ALTER SYSTEM SET {variable.name} = ... changes it for the server.",
-            )
-        if not variable.changeable and not startup:
+    def start(self, name: str, text: str) -> None:
+        """A value that came with the connection; clients may give there what SET does not take."""
+        variable = _of_sessions(name)
+        self._startup[variable.name] = checked(variable, text)
+
+    def set(self, name: str, text: str | None, local: bool = False) -> None:
+        """Set, or with None back to what RESET goes back to; `local` ends with the transaction."""
+        variable = _of_sessions(name)
+        if not variable.changeable:
             raise UserError(f'parameter "{variable.name}" cannot be changed', "55P02")
-        layer = self._local if local else self._session
-        if text is None:
-            layer.pop(variable.name, None)
+        value = None if text is None else checked(variable, text)
+        if local:
+            self._local[variable.name] = self._reset_value(variable) if value is None else value
+            return
+        self._local.pop(variable.name, None)  # the later one counts
+        if value is None:
+            self._session.pop(variable.name, None)
         else:
-            layer[variable.name] = checked(variable, text)
+            self._session[variable.name] = value
 
     def reset_all(self) -> None:
         self._session.clear()
         self._local.clear()
 
     def begin(self) -> None:
-        """A transaction block: what it sets goes with a rollback."""
+        """A transaction: what it sets goes with a rollback."""
         if self._before_block is None:
-            self._before_block = dict(self._session)
+            self._before_block = self.keep()
 
     def end(self, committed: bool) -> None:
+        if not committed:
+            self.undo()
         self._local.clear()
-        if not committed and self._before_block is not None:
-            self._session = self._before_block
         self._before_block = None
+
+    def keep(self) -> KeptSettings:
+        """As they are now."""
+        return KeptSettings(dict(self._session), dict(self._local))
+
+    def go_back(self, kept: KeptSettings) -> None:
+        """As they were then."""
+        self._session, self._local = dict(kept.session), dict(kept.local)
+
+    def undo(self) -> None:
+        """As before the transaction that is under way."""
+        if self._before_block is not None:
+            self.go_back(self._before_block)
 
     def refresh_system(self, system: Mapping[str, str]) -> None:
         self._system = system

@@ -16,6 +16,7 @@ from functools import partial
 
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
 from headwater.core.errors import UserError
+from headwater.core.relation import Column
 from headwater.core.types import SqlType, type_of_oid
 from headwater.pgwire import messages
 from headwater.pgwire.codec import Bind, Close, Describe, Execute, Parse, malformed
@@ -31,8 +32,6 @@ def parse(wire: Wire, message: Parse) -> Steps[None]:
     session = wire.session
     if not message.name:
         wire.unnamed = None
-    elif message.name in session.statements:
-        raise UserError(f'prepared statement "{message.name}" already exists', "42P05")
     statements = [parsed for parsed in session.parse(message.text) if parsed.statement is not None]
     if len(statements) > 1:
         raise UserError("cannot insert multiple commands into a prepared statement", "42601")
@@ -45,6 +44,8 @@ def parse(wire: Wire, message: Parse) -> Steps[None]:
             raise
     else:
         prepared = Prepared(ParsedStatement(None, message.text, 0), (), None)
+    if message.name and message.name in session.statements:
+        raise UserError(f'prepared statement "{message.name}" already exists', "42P05")
     if message.name:
         session.statements[message.name] = prepared
     else:
@@ -72,6 +73,7 @@ def bind(wire: Wire, message: Bind) -> Steps[None]:
             f'bind message supplies {given} parameters, but prepared statement "{message.statement}"'
             f" requires {expected}"
         )
+    wire.session.check_usable(prepared.parsed.statement)
     replaced = wire.portals.get(message.portal)
     if replaced is not None:
         if message.portal:
@@ -79,7 +81,7 @@ def bind(wire: Wire, message: Bind) -> Steps[None]:
         del wire.portals[""]
         replaced.close()
     arguments = arguments_text(message.arguments, message.formats, prepared.parameters)
-    portal = Portal(prepared, arguments, message.result_formats)
+    portal = Portal(prepared, arguments, message.result_formats, wire.session.mark)
     portal.formats(prepared.columns or ())
     wire.portals[message.portal] = portal
     yield Write(messages.BIND_COMPLETE)
@@ -89,39 +91,61 @@ def describe(wire: Wire, message: Describe) -> Steps[None]:
     """Say what a statement takes and returns, or what a portal returns."""
     if message.kind == "S":
         prepared = _statement(wire, message.name)
+        _check_described(wire, prepared.columns)
         yield Write(messages.parameter_description(prepared.parameters))
         columns, formats = prepared.columns, (0,) * len(prepared.columns or ())
     elif message.name not in wire.portals and wire.session.cursor_columns(message.name) is not None:
         columns = wire.session.cursor_columns(message.name)
+        _check_described(wire, columns)
         formats = (0,) * len(columns or ())
     else:
         portal = _portal(wire, message.name)
         columns = portal.prepared.columns
+        _check_described(wire, columns)
         formats = portal.formats(columns or ())
     yield Write(messages.NO_DATA if columns is None else messages.row_description(columns, formats))
+
+
+def _check_described(wire: Wire, columns: tuple[Column, ...] | None) -> None:
+    """In a transaction that has failed, only what returns nothing can be described."""
+    if columns is not None:
+        wire.session.check_usable(None)
 
 
 def execute(wire: Wire, message: Execute) -> Steps[None]:
     """Run a portal, or go on with it."""
     portal = _portal(wire, message.portal)
-    if portal.prepared.parsed.statement is None:
+    statement, result = portal.prepared.parsed.statement, portal.result
+    if statement is None:
         yield Write(messages.EMPTY_QUERY)
         return
-    if portal.result is None:
-        following: bytes = yield Glance(1)
-        if following != b"S":
-            wire.session.begin_implicit()
-        try:
-            portal.result = yield from wire.ask(
-                partial(wire.session.execute, portal.prepared, portal.arguments)
-            )
-        except UserError as error:
-            move_position(error, portal.prepared.parsed)
-            raise
-        yield from wire.tell(portal.result.notices)
-    elif portal.done and (portal.result.columns is None or portal.result.copy_out is not None):
+    wire.session.check_usable(statement)
+    over = portal.done and (result is None or result.columns is None or result.copy_out is not None)
+    if portal.failed or over:
         raise UserError(f'portal "{message.portal}" cannot be run', "55000")
-    yield from _flow(wire, portal, portal.result, max(message.rows_max, 0))
+    try:
+        if result is None:
+            result = yield from _start(wire, portal)
+        else:
+            wire.session.resume()
+        yield from _flow(wire, portal, result, max(message.rows_max, 0))
+    except BaseException:
+        portal.fail()
+        raise
+
+
+def _start(wire: Wire, portal: Portal) -> Steps[Result]:
+    following: bytes = yield Glance(1)
+    if following != b"S":
+        wire.session.begin_implicit(pipeline=True)
+    try:
+        made = partial(wire.session.execute, portal.prepared, portal.arguments)
+        portal.result = result = yield from wire.ask(made)
+    except UserError as error:
+        move_position(error, portal.prepared.parsed)
+        raise
+    yield from wire.tell(result.notices)
+    return result
 
 
 def _flow(wire: Wire, portal: Portal, result: Result, rows_max: int) -> Steps[None]:
@@ -143,7 +167,6 @@ def _flow(wire: Wire, portal: Portal, result: Result, rows_max: int) -> Steps[No
     portal.close()
     yield from wire.tell()
     yield Write(messages.command_complete(tag))
-    yield from wire.tell_settings()
 
 
 def close(wire: Wire, message: Close) -> Steps[None]:

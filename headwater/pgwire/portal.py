@@ -8,6 +8,9 @@ too, without a limit.
                         │   ▲
                         └───┘ limit reached: suspended
 
+An error that it meets, or that its transaction meets, makes it `failed`: it keeps its name until
+the transaction ends, and nothing else.
+
 Not here: COPY (copy.py); which message leads to what (extended.py, query.py).
 """
 
@@ -28,19 +31,33 @@ from headwater.pgwire.steps import Steps, Write, call
 class Portal:
     """One portal.  `result` is None until it has been executed."""
 
-    __slots__ = ("_closed", "_rest", "_slices", "arguments", "done", "prepared", "result", "result_formats")
+    __slots__ = (
+        "_closed",
+        "_rest",
+        "_slices",
+        "arguments",
+        "done",
+        "failed",
+        "mark",
+        "prepared",
+        "result",
+        "result_formats",
+    )
 
     def __init__(
         self,
         prepared: Prepared,
         arguments: tuple[str | None, ...] = (),
         result_formats: tuple[int, ...] = (),
+        mark: int = 0,
     ) -> None:
         self.prepared = prepared
         self.arguments = arguments
         self.result_formats = result_formats
         self.result: Result | None = None
+        self.mark = mark
         self.done = False
+        self.failed = False
         self._slices: Iterator[pa.RecordBatch] = iter(())
         self._rest: pa.RecordBatch | None = None
         self._closed = False
@@ -56,6 +73,12 @@ class Portal:
         if self.result is not None and not self._closed:
             self._closed = True
             self.result.close()
+
+    def fail(self) -> None:
+        """It cannot be run any more."""
+        self.failed = True
+        self._slices, self._rest = iter(()), None
+        self.close()
 
     def next_slice(self) -> Steps[pa.RecordBatch | None]:
         """The next rows in a portion that can be encoded at once; None after the last."""

@@ -35,7 +35,6 @@ def simple_query(wire: Wire, text: str) -> Steps[None]:
     for parsed in statements:
         if tag:
             yield Write(messages.command_complete(tag))
-            yield from wire.tell_settings()
         try:
             tag = yield from _run(wire, parsed)
         except UserError as error:

@@ -2,7 +2,9 @@
 
     greeting ─► open ─► [ message ─► steps ─► ReadyForQuery ]* ─► close
 
-This is the one place where errors become messages.  A `UserError` is the user's; a
+This is the one place where errors become messages, and where they fail the transaction:
+wherever one comes from (a statement, a malformed message, a value that cannot be sent),
+the block is aborted before the client is told.  A `UserError` is the user's; a
 `ProtocolViolation` ends the conversation, because nobody knows where the next message
 would begin; anything else is a bug of ours, which the client sees as XX000 with a
 number that is in our diagnostics too, and the session goes on.
@@ -23,7 +25,7 @@ import structlog
 
 from headwater.coordinator.api import Sessions
 from headwater.core.clock import secret_number
-from headwater.core.errors import UserError, not_supported
+from headwater.core.errors import TransientError, UserError, not_supported
 from headwater.pgwire import extended, messages
 from headwater.pgwire.codec import (
     Bind,
@@ -81,14 +83,16 @@ def conversation(door: Door) -> Steps[None]:
     yield Flush()
 
 
-def _guarded(steps: Steps[T], severity: str = "ERROR") -> Steps[T | Failure]:
-    """Take these steps; an error becomes a message to the client."""
+def _guarded(steps: Steps[T], severity: str = "ERROR", wire: Wire | None = None) -> Steps[T | Failure]:
+    """Take these steps; an error fails the transaction and becomes a message to the client."""
     try:
         return (yield from steps)
     except UserError as raised:
         error = raised
         if error.sqlstate in _FATAL_SQLSTATES:
             severity = "FATAL"
+    except TransientError as failure:
+        error = UserError(str(failure), "58030", hint=failure.hint)
     except ProtocolViolation as violation:
         error = UserError(str(violation), violation.sqlstate)
         severity = "FATAL"
@@ -96,6 +100,8 @@ def _guarded(steps: Steps[T], severity: str = "ERROR") -> Steps[T | Failure]:
         reference = f"{secret_number(32):08x}"
         _LOG.exception("internal error", reference=reference)
         error = UserError(f"internal error, reference {reference}", "XX000", hint=_BUG_HINT)
+    if wire is not None:
+        wire.fail()
     yield Write(messages.error_response(error, severity))
     return Failure(severity == "FATAL")
 
@@ -147,7 +153,7 @@ def _serve(wire: Wire) -> Steps[None]:
     skipping = False  # a message of this pipeline has failed, the rest of it is not looked at
     ready = True  # the client has been told that it is its turn
     while True:
-        received = yield from _guarded(read_message(wire.session.patience_s() if ready else None))
+        received = yield from _guarded(read_message(wire.session.patience_s() if ready else None), wire=wire)
         if isinstance(received, Failure):
             return
         ready = False
@@ -160,7 +166,8 @@ def _serve(wire: Wire) -> Steps[None]:
         alone = kind in (b"Q", b"F")
         outcome: Failure | None = None
         if not sync:
-            outcome = yield from _guarded(_message(wire, kind, body))
+            outcome = yield from _guarded(_message(wire, kind, body), wire=wire)
+            wire.forget_undone()
         if isinstance(outcome, Failure):
             if outcome.fatal:
                 return
@@ -170,7 +177,7 @@ def _serve(wire: Wire) -> Steps[None]:
                 continue
         if sync or alone:
             failed = skipping or outcome is not None
-            ended = yield from _guarded(_end(wire, finished=alone and not failed, failed=failed))
+            ended = yield from _guarded(_end(wire, finished=alone and not failed, failed=failed), wire=wire)
             if isinstance(ended, Failure) and ended.fatal:
                 return
             skipping, ready = False, True
@@ -198,6 +205,7 @@ def _message(wire: Wire, kind: bytes, body: bytes) -> Steps[None]:
         case FlushOutput():
             yield Flush()
         case _:
+            wire.session.check_usable(None)
             raise not_supported("function call outside of SQL")
 
 
@@ -207,7 +215,7 @@ def _end(wire: Wire, finished: bool, failed: bool) -> Steps[None]:
         if not finished:
             yield from wire.ask(partial(wire.session.finish, failed))
     finally:
-        if wire.session.status != "T":
+        if wire.session.status == "I":
             wire.close_portals()
     yield from wire.tell()
     yield from wire.tell_settings()

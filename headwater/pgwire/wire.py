@@ -50,8 +50,22 @@ class Wire:
                 yield Write(messages.parameter_status(name, value))
         self._statuses = dict(statuses)
 
+    def fail(self) -> None:
+        """The one place where an error, whatever it was, fails the transaction and what it has begun."""
+        mark = self.session.fail()
+        for portal in self.portals.values():
+            if portal.mark >= mark:
+                portal.fail()
+
+    def forget_undone(self) -> None:
+        """Let go of the portals whose transaction is over or was taken back to before them."""
+        since = self.session.take_undone()
+        if since is not None:
+            for name in [name for name, portal in self.portals.items() if portal.mark >= since]:
+                self.portals.pop(name).close()
+
     def close_portals(self) -> None:
-        """Let go of all portals: their transaction is over."""
+        """Let go of all portals."""
         for portal in self.portals.values():
             portal.close()
         self.portals.clear()

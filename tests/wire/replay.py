@@ -88,6 +88,8 @@ def packed(line: str) -> bytes:
             return driver.FLUSH
         case "Sync":
             return driver.SYNC
+        case "Raw":
+            return driver.message(*parts)
     raise ValueError(f"there is no message {name}")
 
 

@@ -39,10 +39,12 @@ class OpenCursor:
     endless: bool  # a SUBSCRIBE: rows come when they come
     result: Result
     created_at_ms: int
+    mark: int  # which savepoints are older
     ready: list[pa.RecordBatch] = field(default_factory=list)
     waiting: asyncio.Task[pa.RecordBatch | None] | None = None
     finished: bool = False
     failure: UserError | None = None  # of a SUBSCRIBE, for when the rows before it are taken
+    failed: bool = False
 
     def close(self) -> None:
         if self.waiting is not None:
@@ -85,6 +87,7 @@ async def run_declare(session: SqlSession, prepared: Prepared, arguments: tuple[
         isinstance(statement.statement, Subscribe),
         result,
         session.world.clock.now_ms(),
+        session.mark,
     )
     return Result(lambda _: "DECLARE CURSOR")
 
@@ -112,8 +115,15 @@ async def run_fetch(session: SqlSession, prepared: Prepared, arguments: tuple[st
     if not isinstance(statement, Fetch):
         raise UserError("FETCH needs a cursor", "34000")
     cursor = _find(session, statement.name)
+    if cursor.failed:
+        raise UserError(f'portal "{cursor.name}" cannot be run', "55000", hint="DECLARE it again.")
     timeout_s = None if statement.timeout is None else statement.timeout.milliseconds / 1000
-    rows = await _take(cursor, statement.count, timeout_s)
+    try:
+        rows = await _take(cursor, statement.count, timeout_s)
+    except BaseException:
+        cursor.failed = True  # what comes next of it is not what comes next of the query
+        cursor.close()
+        raise
     return Result(lambda n: f"FETCH {n}", cursor.columns, batches_of(rows), names=cursor.result.names)
 
 

@@ -54,13 +54,13 @@ async def run_savepoint(session: SqlSession, prepared: Prepared, arguments: tupl
     transaction = session.transaction
     match prepared.parsed.statement:
         case Savepoint(name):
-            _block(transaction, "SAVEPOINT").save(name)
+            _block(transaction, "SAVEPOINT").save(name, session.settings.keep())
             return Result(lambda _: "SAVEPOINT")
         case ReleaseSavepoint(name):
             _block(transaction, "RELEASE SAVEPOINT").forget_after(name)
             return Result(lambda _: "RELEASE")
         case RollbackTo(name):
-            _block(transaction, "ROLLBACK TO SAVEPOINT").go_back(name)
+            session.undo_to(_block(transaction, "ROLLBACK TO SAVEPOINT").go_back(name))
             return Result(lambda _: "ROLLBACK")
     raise UserError("SAVEPOINT needs a name", "42601")
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headwater.coordinator.api import Notice, ParsedStatement, Prepared, Result
+from headwater.coordinator.ddl import drop_temporary
 from headwater.coordinator.queries import batches_of
 from headwater.coordinator.variables import find
+from headwater.core.errors import UserError
 from headwater.core.relation import Column
 from headwater.core.types import TEXT, SqlType
 from headwater.sql.statements.reset import Reset
@@ -27,7 +29,16 @@ async def run_set(session: SqlSession, prepared: Prepared, arguments: tuple[str 
         value = None if statement.values is None else ", ".join(statement.values)
         session.settings.set(statement.variable, value, statement.local)
         _warn_missing(session, find(statement.variable).name)
+        if statement.local:
+            _end_without_block(session, "SET LOCAL")
     return Result(lambda _: "SET")
+
+
+def _end_without_block(session: SqlSession, what: str) -> None:
+    """What holds until the end of the transaction ends at once if there is none."""
+    if session.transaction is None:
+        session.settings.end(True)
+        session.notify(Notice("WARNING", f"{what} can only be used in transaction blocks", "25P01"))
 
 
 def _warn_missing(session: SqlSession, name: str) -> None:
@@ -55,11 +66,8 @@ async def run_set_transaction(
             session.settings.set("transaction_read_only", "on" if modes.read_only else "off")
         elif modes.read_only is not None and session.transaction is not None:
             session.transaction.read_only = modes.read_only
-        if local and session.transaction is None:
-            session.settings.end(True)
-            session.notify(
-                Notice("WARNING", "SET TRANSACTION can only be used in transaction blocks", "25P01")
-            )
+        if local:
+            _end_without_block(session, "SET TRANSACTION")
     return Result(lambda _: "SET")
 
 
@@ -77,11 +85,31 @@ async def run_discard(session: SqlSession, prepared: Prepared, arguments: tuple[
     """Forget what the session has gathered."""
     what = getattr(prepared.parsed.statement, "what", "all")
     if what == "all":
+        await _leave_block(session, "DISCARD ALL")
+        session.close_cursors()
         session.settings.reset_all()
         session.statements.clear()
-    if what in ("all", "temp"):
-        await session.world.drop_temporary(session)
+    if what in ("all", "temp") and session.state.temporary_items_of(session.backend_pid):
+        if session.transaction is not None:
+            session.enter("ddl")
+        await session.world.carry_out(session, drop_temporary(session.ddl_scope()))
     return Result(lambda _: f"DISCARD {what.upper()}")
+
+
+async def _leave_block(session: SqlSession, what: str) -> None:
+    """For what cannot be undone: not in a block, but the first statement of a pipeline is in none yet."""
+    transaction = session.transaction
+    if transaction is None:
+        return
+    if transaction.explicit or not session.pipeline:
+        raise UserError(
+            f"{what} cannot run inside a transaction block", "25001", hint="COMMIT or ROLLBACK first."
+        )
+    if transaction.statement_count > 1:
+        raise UserError(
+            f"{what} cannot be executed within a pipeline", "25001", hint="Send it by itself, after a Sync."
+        )
+    await session.end_transaction(commit=True)
 
 
 async def run_unlisten(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:

@@ -10,6 +10,7 @@ import pytest
 from headwater.catalog.state import Item
 from headwater.coordinator.tables import check_written_size, inserted, written_size
 from headwater.coordinator.transaction import Transaction
+from headwater.coordinator.variables import Settings
 from headwater.core.errors import UserError
 from headwater.core.limits import WRITE_BYTES_MAX, WRITE_ROW_BYTES
 from tests.unit.coordinator.scopes import Catalog
@@ -40,7 +41,7 @@ def test_more_than_the_bound_is_refused_with_what_to_do() -> None:
 def test_all_that_a_transaction_writes_counts_and_what_is_taken_back_does_not() -> None:
     transaction = Transaction(explicit=True)
     transaction.add_write(table("u1"), rows(10))
-    transaction.save("s")
+    transaction.save("s", Settings({}).keep())
     kept = transaction.size
     for id_ in ("u1", "u2"):
         transaction.add_write(table(id_), rows(100))

@@ -104,3 +104,49 @@ def test_what_is_no_duration_or_too_long_a_one_is_refused(text: str) -> None:
 def test_an_unknown_variable_is_named_as_it_would_be_looked_up() -> None:
     with pytest.raises(UserError, match='unrecognized configuration parameter "no_such_thing"'):
         Settings({}).get("No_Such_Thing")
+
+
+def test_reset_goes_back_to_what_came_with_the_connection() -> None:
+    settings = Settings({"cluster": "of_the_server"})
+    settings.start("application_name", "psql")
+    settings.start("database", "shop")
+    settings.set("application_name", "other")
+    settings.set("application_name", None)
+    assert settings.get("application_name") == "psql"
+    settings.set("database", "other")
+    settings.reset_all()
+    assert (settings.get("database"), settings.get("cluster")) == ("shop", "of_the_server")
+
+
+def test_of_set_and_set_local_the_later_one_counts() -> None:
+    settings = Settings({})
+    settings.begin()
+    settings.set("application_name", "session")
+    settings.set("application_name", "local", local=True)
+    assert settings.get("application_name") == "local"
+    settings.set("application_name", "session again")
+    assert settings.get("application_name") == "session again"
+    settings.set("application_name", "local", local=True)
+    settings.set("application_name", None, local=True)
+    assert settings.get("application_name") == ""
+    settings.end(committed=True)
+    assert settings.get("application_name") == "session again"
+
+
+def test_a_rollback_undoes_what_the_block_has_set() -> None:
+    settings = Settings({})
+    settings.set("application_name", "before")
+    settings.begin()
+    settings.set("application_name", "inside")
+    kept = settings.keep()
+    settings.set("application_name", "later")
+    settings.set("search_path", "local", local=True)
+    settings.go_back(kept)
+    assert (settings.get("application_name"), settings.get("search_path")) == ("inside", "public")
+    settings.reset_all()
+    settings.go_back(kept)
+    assert settings.get("application_name") == "inside", (
+        "what is kept is a copy, and may be gone back to again"
+    )
+    settings.end(committed=False)
+    assert settings.get("application_name") == "before"

@@ -1,6 +1,9 @@
 """A coordinator in memory, with a language that is just enough to test the protocol.
 
     rows R                  all batches of the relation R
+    broken R                the same, then an error
+    lost R                  the same, then the world does not answer
+    odd R                   the same, but not of the types that were promised
     echo T [as N] ... $1 .. its parameters, of these types, as one row
     set N V                 a setting
     say X                   a notice
@@ -12,7 +15,7 @@
     copy out F R            COPY (rows R) TO STDOUT in format F
     copy in F               COPY t FROM STDIN in format F; what came is in `copied`
     do X                    nothing, with the tag X
-    begin, commit, rollback
+    begin, commit, rollback, savepoint, back (to the savepoint)
 
 A statement may also be one that `translations` knows in this language.
 What the coordinator was asked is in `calls`, in order.
@@ -37,7 +40,7 @@ from headwater.coordinator.api import (
     Session,
     TransactionStatus,
 )
-from headwater.core.errors import UserError
+from headwater.core.errors import TransientError, UserError
 from headwater.core.relation import Column
 from headwater.core.types import INT4, TEXT, SqlType, array_of, kind_of_name
 from headwater.formats.arrow import arrow_type
@@ -87,6 +90,8 @@ class FakeSession:
     settings: dict[str, str] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
     block: str = "I"
+    saved: bool = False
+    undone: int | None = None
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -118,11 +123,12 @@ class FakeSession:
         self, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...] = ()
     ) -> Prepared:
         words = cast(list[str], parsed.statement)
+        self.check_usable(words)
         self.sessions.calls.append(f"prepare {parsed.text}")
         parameters: tuple[SqlType, ...] = ()
         columns: tuple[Column, ...] | None = None
         match words:
-            case ["rows", name]:
+            case ["rows" | "broken" | "lost" | "odd", name]:
                 columns = self._relation(name, parsed).columns
             case ["echo", *names]:
                 text = " ".join(name for name in names if not name.startswith("$")).replace(" as ", ":")
@@ -144,15 +150,45 @@ class FakeSession:
             )
         return found
 
+    def check_usable(self, statement: object) -> None:
+        words = cast(list[str], statement or ["nothing"])
+        if self.block == "E" and words[0] not in ("rollback", "commit", "back"):
+            raise UserError(ABORTED, "25P02")
+
+    def resume(self) -> None:
+        self.sessions.calls.append("resume")
+
+    @property
+    def mark(self) -> int:
+        return int(self.saved)
+
+    def fail(self) -> int:
+        self.sessions.calls.append("fail")
+        if self.block == "T":
+            self.block = "E"
+        return int(self.saved)
+
+    def take_undone(self) -> int | None:
+        undone, self.undone = self.undone, None
+        return undone
+
     async def execute(self, prepared: Prepared, arguments: tuple[str | None, ...] = ()) -> Result:
         words = cast(list[str], prepared.parsed.statement)
         self.sessions.calls.append(f"execute {prepared.parsed.text}")
         self.sessions.arguments.append(arguments)
-        if self.block == "E" and words[0] not in ("rollback", "commit"):
-            raise UserError(ABORTED, "25P02")
+        self.check_usable(words)
         match words:
             case ["rows", name]:
                 return self._rows(self._relation(name, prepared.parsed))
+            case ["broken", name]:
+                error = UserError("a row is broken", "22000")
+                return self._rows(self._relation(name, prepared.parsed), error)
+            case ["lost", name]:
+                return self._rows(self._relation(name, prepared.parsed), TransientError("the disk is full"))
+            case ["odd", name]:
+                result = self._rows(self._relation(name, prepared.parsed))
+                result.columns = tuple(Column(c.name, SqlType("interval")) for c in result.columns or ())
+                return result
             case ["echo", *_]:
                 return self._rows(_echo(prepared, arguments))
             case ["set", name, value]:
@@ -181,8 +217,16 @@ class FakeSession:
             case ["do", *rest]:
                 return Result(lambda _: " ".join(rest))
             case ["begin" | "commit" | "rollback" as word]:
-                self.block = "T" if word == "begin" else "I"
+                if word == "commit" and self.block == "E":
+                    word = "rollback"
+                self.block, self.saved, self.undone = "T" if word == "begin" else "I", False, 0
                 return Result(lambda _: word.upper())
+            case ["savepoint"]:
+                self.saved = True
+                return Result(lambda _: "SAVEPOINT")
+            case ["back"]:
+                self.block, self.undone = "T", 1
+                return Result(lambda _: "ROLLBACK")
         raise UserError(f"no statement begins with {words[0]}", "42601", position=1)
 
     async def _until_cancelled(self) -> None:
@@ -194,11 +238,13 @@ class FakeSession:
             self.sessions.waiting.clear()
         raise UserError("canceling statement due to user request", "57014")
 
-    def _rows(self, source: FakeRelation) -> Result:
+    def _rows(self, source: FakeRelation, then: Exception | None = None) -> Result:
         async def batches() -> AsyncIterator[pa.RecordBatch]:
             for batch in source.batches:
                 self.sessions.batches_taken += 1
                 yield batch
+            if then is not None:
+                raise then
 
         self.sessions.opened_results += 1
         return Result(lambda n: f"SELECT {n}", source.columns, batches(), closed=self._closed)
@@ -223,13 +269,11 @@ class FakeSession:
     def cursor_columns(self, name: str) -> tuple[Column, ...] | None:
         return None
 
-    def begin_implicit(self) -> None:
+    def begin_implicit(self, pipeline: bool = False) -> None:
         self.sessions.calls.append("begin implicit")
 
     async def finish(self, failed: bool) -> None:
         self.sessions.calls.append(f"finish {'failed' if failed else 'well'}")
-        if failed and self.block == "T":
-            self.block = "E"
 
     def cancel(self) -> None:
         self.sessions.calls.append("cancel")

@@ -161,7 +161,7 @@ def test_a_client_that_leaves_a_statement_cancels_it(running: Running) -> None:
     running.wait_until(running.sessions.waiting.is_set)
     client.close()
     running.wait_until(lambda: running.sessions.open == {})
-    assert running.sessions.calls[-3:] == ["cancel", "finish failed", "close"]
+    assert running.sessions.calls[-4:] == ["cancel", "fail", "finish failed", "close"]
 
 
 def test_another_connection_cancels_a_statement(running: Running) -> None:

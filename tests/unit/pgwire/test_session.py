@@ -97,7 +97,7 @@ def test_one_statement_needs_no_implicit_transaction(client: Client, sessions: F
 def test_an_error_stops_the_statements_after_it(client: Client, sessions: FakeSessions) -> None:
     replies = client.send(query("rows one; fail 22012 division by zero; rows one"))
     assert kinds(replies) == "TDCEZ"
-    assert sessions.calls[-2:] == ["execute fail 22012 division by zero", "finish failed"]
+    assert sessions.calls[-3:] == ["execute fail 22012 division by zero", "fail", "finish failed"]
     assert error_of(replies) == {
         "S": "ERROR",
         "V": "ERROR",
@@ -124,14 +124,14 @@ def test_the_last_tag_is_sent_after_the_commit(client: Client, sessions: FakeSes
     session.finish = finish  # type: ignore[method-assign]
     with capture_logs():
         assert kinds(client.send(query("do A; do B"))) == "CEZ"
-    assert sessions.calls[-2:] == ["finish False", "finish True"]
+    assert sessions.calls[-3:] == ["finish False", "fail", "finish True"]
 
 
-def test_notices_and_settings_come_in_place(client: Client) -> None:
+def test_notices_come_in_place_and_settings_at_the_end(client: Client) -> None:
     replies = client.send(query("say hello; set application_name x; do Y"))
-    assert kinds(replies) == "NCCSCZ"
+    assert kinds(replies) == "NCCCSZ"
     assert fields(replies[0][1]) == {"S": "NOTICE", "V": "NOTICE", "C": "00000", "M": "hello"}
-    assert replies[3] == ("S", b"application_name\x00x\x00")
+    assert replies[4] == ("S", b"application_name\x00x\x00")
     assert kinds(client.send(query("set application_name x"))) == "CZ"
 
 
@@ -257,7 +257,7 @@ def test_everything_after_an_error_is_skipped_up_to_sync(client: Client, session
     data = parse("fail 22012 x") + bind() + execute() + query("do X") + parse("do Y") + execute()
     assert kinds(client.send(data)) == "12E"
     assert kinds(client.send(SYNC)) == "Z"
-    assert sessions.calls[-2:] == ["execute fail 22012 x", "finish failed"]
+    assert sessions.calls[-3:] == ["execute fail 22012 x", "fail", "finish failed"]
     assert kinds(client.send(SYNC)) == "Z"
     assert sessions.calls[-1] == "finish well"
 
@@ -409,7 +409,7 @@ def test_a_client_may_give_copy_in_up(client: Client, sessions: FakeSessions) ->
     assert kinds(replies) == "EZ"
     assert error_of(replies)["M"] == "COPY from stdin failed: changed my mind"
     assert error_of(replies)["C"] == "57014"
-    assert sessions.calls[-2:] == ["abort COPY from stdin failed: changed my mind", "finish failed"]
+    assert sessions.calls[-3:] == ["abort COPY from stdin failed: changed my mind", "fail", "finish failed"]
 
 
 def test_what_follows_a_failed_copy_in_is_dropped(client: Client, sessions: FakeSessions) -> None:
