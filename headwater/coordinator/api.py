@@ -6,7 +6,7 @@ or a command tag, or one half of a COPY.  Encoding is the caller's business.
 
     simple query       parse(text) -> statements; begin_implicit() if several;
                        for each: prepare, execute, drain; finish(failed)
-    extended query     Parse: parse + prepare; Bind/Execute: execute; Sync: finish(failed)
+    extended query     Parse: parse + prepare; Bind: current; Execute: execute; Sync: finish(failed)
     whatever fails     fail(), before the client is told: it aborts the transaction
 
 All methods raise `UserError`; anything else that escapes is a bug and the caller
@@ -21,6 +21,7 @@ from typing import Literal, Protocol
 
 import pyarrow as pa
 
+from headwater.core.errors import UserError
 from headwater.core.relation import Column
 from headwater.core.types import SqlType
 
@@ -55,7 +56,9 @@ class Prepared:
     parameters: tuple[SqlType, ...]
     columns: tuple[Column, ...] | None  # None: it returns no rows
     plan: object = None  # the coordinator's own
-    told: bool = True  # whether the client knows the columns before it is executed
+    basis: object = None  # what it was resolved against; the coordinator's own
+    told: bool = True  # whether the client relies on the columns before it is executed
+    described: bool = False  # whether it was sent them
 
 
 class CopyInSink(Protocol):
@@ -69,6 +72,11 @@ class CopyInSink(Protocol):
 
     async def abort(self, reason: str) -> None:
         """The client gave up, or was made to."""
+
+
+def other_columns() -> UserError:
+    """A statement that was prepared would return something else than its client was told."""
+    return UserError("cached plan must not change result type", "0A000", hint="Prepare the statement again.")
 
 
 @dataclass(slots=True)
@@ -145,6 +153,10 @@ class Session(Protocol):
         self, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...] = ()
     ) -> Prepared:
         """Resolve names and types."""
+
+    def current(self, prepared: Prepared) -> Prepared:
+        """The statement as the catalog of this moment has it; UserError if it now returns something
+        else than the client relies on."""
 
     def check_usable(self, statement: object) -> None:
         """UserError if the transaction has failed and the statement does not end it."""

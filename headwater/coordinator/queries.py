@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from headwater.catalog.state import Item
 from headwater.coordinator import showing
-from headwater.coordinator.api import Names, Notice, Prepared, Result
+from headwater.coordinator.api import Names, Notice, Prepared, Result, other_columns
 from headwater.coordinator.read import PreparedRead
 from headwater.coordinator.tables import check_written_size, written_size
 from headwater.core.errors import UserError
@@ -57,16 +57,14 @@ def plan(session: SqlSession, statement: Any, parameter_types: tuple[SqlType | N
 def current(session: SqlSession, prepared: Prepared) -> SelectPlan:
     """The plan, made again if the catalog or the time has moved on.
 
-    What a client has been told of the columns must stay true.
+    What a client relies on must stay true; the session has looked, but may have waited since.
     """
     made: SelectPlan = prepared.plan  # type: ignore[assignment]
     if is_current(session, made.catalog_version, made.made_at_ms):
         return made
     again = plan(session, prepared.parsed.statement, prepared.parameters)
     if prepared.told and again.query.columns() != prepared.columns:
-        raise UserError(
-            "cached plan must not change result type", "0A000", hint="Prepare the statement again."
-        )
+        raise other_columns()
     return again
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headwater.catalog.builtin.facts import SystemFacts
@@ -39,6 +40,8 @@ from headwater.core.types import SqlType
 from headwater.sql.parse import parse_statements
 from headwater.sql.statement import shown_text
 from headwater.sql.statements.commit import Commit
+from headwater.sql.statements.execute import Execute
+from headwater.sql.statements.fetch import Fetch
 from headwater.sql.statements.rollback import Rollback
 from headwater.sql.statements.rollback_to import RollbackTo
 
@@ -48,6 +51,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TIMEOUT = "canceling statement due to statement timeout"
+_BY_NAME = (Execute, Fetch)
+"""Statements that return what something else does, which may be another thing of the same name."""
 
 
 class SqlSession:
@@ -113,7 +118,23 @@ class SqlSession:
         if parsed.statement is None:
             return Prepared(parsed, (), None)
         self.check_usable(parsed.statement)
-        return self.describe(parsed, parameter_types)
+        return replace(self.describe(parsed, parameter_types), basis=self._basis())
+
+    def current(self, prepared: Prepared) -> Prepared:
+        parsed, basis = prepared.parsed, self._basis()
+        by_name = isinstance(parsed.statement, _BY_NAME)
+        if parsed.statement is None or (basis is not None and basis == prepared.basis and not by_name):
+            return prepared
+        again = self.describe(parsed, prepared.parameters)
+        relied_on = prepared.described if by_name else prepared.told
+        if relied_on and (again.columns, again.parameters) != (prepared.columns, prepared.parameters):
+            raise api.other_columns()
+        return replace(again, basis=basis, told=prepared.told, described=relied_on and prepared.described)
+
+    def _basis(self) -> object:
+        """What names mean now; None if that may not be the same the next time it looks the same."""
+        state, settings = self.state, self.settings
+        return None if self.staging else (state.version, settings.get("database"), self.search_path)
 
     async def execute(self, prepared: Prepared, arguments: tuple[str | None, ...] = ()) -> Result:
         statement = prepared.parsed.statement
@@ -125,6 +146,7 @@ class SqlSession:
             self.settings.begin()
         if self.transaction is not None:
             self.transaction.statement_count += 1
+        prepared = self.current(prepared)
         named = tuple(map(self._named, prepared.parameters, arguments))
         result = await self.cancellable(self.run(prepared, named))
         if result.batches is not None and not result.settled:

@@ -12,6 +12,7 @@ Not here: Sync and what an error means for the messages before it (session.py).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
@@ -46,10 +47,7 @@ def parse(wire: Wire, message: Parse) -> Steps[None]:
         prepared = Prepared(ParsedStatement(None, message.text, 0), (), None)
     if message.name and message.name in session.statements:
         raise UserError(f'prepared statement "{message.name}" already exists', "42P05")
-    if message.name:
-        session.statements[message.name] = prepared
-    else:
-        wire.unnamed = prepared
+    _keep(wire, message.name, prepared)
     yield from wire.tell()
     yield Write(messages.PARSE_COMPLETE)
 
@@ -81,6 +79,7 @@ def bind(wire: Wire, message: Bind) -> Steps[None]:
         del wire.portals[""]
         replaced.close()
     arguments = arguments_text(message.arguments, message.formats, prepared.parameters)
+    prepared = _keep(wire, message.statement, wire.session.current(prepared))
     portal = Portal(prepared, arguments, message.result_formats, wire.session.mark)
     portal.formats(prepared.columns or ())
     wire.portals[message.portal] = portal
@@ -93,6 +92,7 @@ def describe(wire: Wire, message: Describe) -> Steps[None]:
         prepared = _statement(wire, message.name)
         _check_described(wire, prepared.columns)
         yield Write(messages.parameter_description(prepared.parameters))
+        prepared = _keep(wire, message.name, replace(wire.session.current(prepared), described=True))
         columns, formats = prepared.columns, (0,) * len(prepared.columns or ())
     elif message.name not in wire.portals and wire.session.cursor_columns(message.name) is not None:
         columns = wire.session.cursor_columns(message.name)
@@ -102,6 +102,7 @@ def describe(wire: Wire, message: Describe) -> Steps[None]:
         portal = _portal(wire, message.name)
         columns = portal.prepared.columns
         _check_described(wire, columns)
+        portal.prepared = replace(portal.prepared, described=True)
         formats = portal.formats(columns or ())
     yield Write(messages.NO_DATA if columns is None else messages.row_description(columns, formats))
 
@@ -180,6 +181,14 @@ def close(wire: Wire, message: Close) -> Steps[None]:
     else:
         wire.unnamed = None
     yield Write(messages.CLOSE_COMPLETE)
+
+
+def _keep(wire: Wire, name: str, prepared: Prepared) -> Prepared:
+    if name:
+        wire.session.statements[name] = prepared
+    else:
+        wire.unnamed = prepared
+    return prepared
 
 
 def _statement(wire: Wire, name: str) -> Prepared:

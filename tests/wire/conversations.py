@@ -297,4 +297,165 @@ Query "EXECUTE p"
 
 Query "SHOW application_name"
 """,
+    "a statement whose columns have changed": """
+Parse "SELECT * FROM t", "rows"
+Parse "INSERT INTO t VALUES (1, 'x') RETURNING *", "write"
+Parse "INSERT INTO t VALUES (2, 'y')", "quiet"
+Parse "SELECT a FROM t", "some"
+Query "PREPARE named AS SELECT * FROM t"
+
+Query "PREPARE wrote AS INSERT INTO t VALUES (3, 'z') RETURNING *"
+
+Describe "S", "rows"
+Describe "S", "write"
+Sync
+
+Query "DROP TABLE t"
+
+Query "CREATE TABLE t (a int, b text, c int)"
+
+Bind (), (), (), "", "rows"
+Execute
+Sync
+
+Bind (), (), (), "", "write"
+Execute
+Sync
+
+Describe "S", "rows"
+Sync
+
+Query "EXECUTE named"
+
+Query "EXECUTE wrote"
+
+Bind (), (), (), "", "some"
+Describe "P"
+Execute
+Sync
+
+Bind (), (), (), "", "quiet"
+Execute
+Sync
+
+Query "SELECT a, b FROM t"
+
+Query "DROP TABLE t"
+
+Bind (), (), (), "", "some"
+Sync
+
+Query "CREATE TABLE t (a bigint, b text)"
+
+Bind (), (), (), "", "some"
+Sync
+
+Bind (), (), (), "", "write"
+Sync
+
+Query "DROP TABLE t"
+
+Query "CREATE TABLE t (a int, b text)"
+
+Bind (), (), (), "", "write"
+Describe "P"
+Execute
+Sync
+
+Bind (), (), (), "", "some"
+Execute
+Sync
+""",
+    "a statement whose columns have changed, in a block": """
+Parse "INSERT INTO t VALUES (1, 'x') RETURNING *", "write"
+Sync
+
+Query "DROP TABLE t"
+
+Query "CREATE TABLE t (a int, b text, c int)"
+
+Query "BEGIN"
+
+Query "INSERT INTO t VALUES (5, 'before')"
+
+Bind (), (), (), "", "write"
+Execute
+Sync
+
+Query "COMMIT"
+
+Query "SELECT count(*) FROM t"
+""",
+    "a statement by another search path": """
+Query "CREATE SCHEMA other_path"
+
+Query "CREATE TABLE other_path.t (a int, b text)"
+
+Query "INSERT INTO other_path.t VALUES (7, 'other')"
+
+Parse "SELECT a, b FROM t", "s"
+Bind (), (), (), "", "s"
+Execute
+Sync
+
+Query "SET search_path = other_path"
+
+Bind (), (), (), "", "s"
+Execute
+Sync
+
+Query "DROP TABLE other_path.t"
+
+Query "DROP SCHEMA other_path"
+""",
+    "FETCH of another cursor of the same name": """
+Query "BEGIN"
+
+Query "DECLARE c CURSOR FOR SELECT 1 AS one"
+
+Parse "FETCH ALL FROM c", "f"
+Bind (), (), (), "", "f"
+Describe "P"
+Execute
+Sync
+
+Query "CLOSE c"
+
+Query "DECLARE c CURSOR FOR SELECT 'x'::text AS a, 2 AS b"
+
+Bind (), (), (), "", "f"
+Describe "P"
+Execute
+Sync
+
+Query "CLOSE c"
+
+Parse "FETCH ALL FROM c", "g"
+Describe "S", "g"
+Sync
+
+Query "COMMIT"
+""",
+    "EXECUTE of another statement of the same name": """
+Query "PREPARE p AS SELECT 1 AS one"
+
+Parse "EXECUTE p", "e"
+Bind (), (), (), "", "e"
+Describe "P"
+Execute
+Sync
+
+Query "DEALLOCATE p"
+
+Parse "EXECUTE p", "f"
+Describe "S", "f"
+Sync
+
+Query "PREPARE p AS SELECT 'x'::text AS a, 2 AS b"
+
+Bind (), (), (), "", "e"
+Describe "P"
+Execute
+Sync
+""",
 }

@@ -102,10 +102,10 @@ def _find(session: SqlSession, name: str) -> OpenCursor:
 def describe_fetch(
     session: SqlSession, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]
 ) -> Prepared:
-    """The cursor's columns."""
+    """The cursor's columns; that there is no such cursor is for the execution to say."""
     statement = parsed.statement
     return Prepared(
-        parsed, (), _find(session, statement.name if isinstance(statement, Fetch) else "").columns
+        parsed, (), session.cursor_columns(statement.name if isinstance(statement, Fetch) else "")
     )
 
 

@@ -38,10 +38,10 @@ def _find(session: SqlSession, name: str) -> Prepared:
 def describe_execute(
     session: SqlSession, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]
 ) -> Prepared:
-    """The prepared statement's columns."""
+    """The prepared statement's columns; that there is none is for the execution to say."""
     statement = parsed.statement
-    found = _find(session, statement.name if isinstance(statement, Execute) else "")
-    return Prepared(parsed, (), found.columns)
+    found = session.statements.get(statement.name if isinstance(statement, Execute) else "")
+    return Prepared(parsed, (), None if found is None else found.columns)
 
 
 async def run_execute(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
@@ -49,7 +49,7 @@ async def run_execute(session: SqlSession, prepared: Prepared, arguments: tuple[
     statement = prepared.parsed.statement
     if not isinstance(statement, Execute):
         raise UserError("EXECUTE needs a prepared statement", "26000")
-    found = _find(session, statement.name)
+    found = session.statements[statement.name] = session.current(_find(session, statement.name))
     if len(statement.arguments) != len(found.parameters):
         raise UserError(
             f'wrong number of parameters for prepared statement "{statement.name}"',

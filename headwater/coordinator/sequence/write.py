@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headwater.catalog.state import Item
-from headwater.coordinator.api import ParsedStatement, Prepared, Result
+from headwater.coordinator.api import ParsedStatement, Prepared, Result, other_columns
 from headwater.coordinator.composed import Composed
 from headwater.coordinator.queries import batches_of, collect, is_current
 from headwater.coordinator.rows import (
@@ -53,6 +53,7 @@ class InsertPlan:
     item: Item
     targets: tuple[Column, ...]
     query: Query | None
+    returning: Query | None
     catalog_version: int
     made_at_ms: int
 
@@ -64,7 +65,7 @@ def _plan_insert(
     targets = target_columns(item, statement.columns)
     version, clock = session.state.version, session.world.clock
     if statement.query is None:
-        return InsertPlan(item, (), None, version, clock.now_ms())
+        return InsertPlan(item, (), None, _plan_returning(session, statement, item), version, clock.now_ms())
     text, offset = statement.query.text, statement.query.offset
     names, facts = session.names(), session.facts()
     if not statement.columns and len(targets) > 1:
@@ -72,7 +73,8 @@ def _plan_insert(
         given = values_width(text) or len(plan_query(text, names, facts, parameter_types, offset).output)
         targets = targets[: max(1, given)] if given <= len(targets) else targets
     query = plan_query(text, names, facts, parameter_types, offset, targets)
-    return InsertPlan(item, targets, query, version, clock.now_ms())
+    returning = _plan_returning(session, statement, item)
+    return InsertPlan(item, targets, query, returning, version, clock.now_ms())
 
 
 def describe_insert(
@@ -83,8 +85,7 @@ def describe_insert(
     if not isinstance(statement, Insert):
         raise UserError("INSERT needs a table", "42601")
     plan = _plan_insert(session, statement, parameter_types)
-    returning = _plan_returning(session, statement, plan.item)
-    columns = None if returning is None else returning.columns()
+    columns = None if plan.returning is None else plan.returning.columns()
     return Prepared(parsed, () if plan.query is None else plan.query.parameters, columns, plan)
 
 
@@ -116,7 +117,7 @@ async def run_insert(session: SqlSession, prepared: Prepared, arguments: tuple[s
         given = pa.table({"_": pa.array([None])})
     else:
         given = await collect(session, bind_parameters(plan.query, arguments), plan.item)
-    computed = await _inserted(session, prepared, statement, plan, given)
+    computed = await _inserted(session, plan, given)
     await write_rows(session, plan.item, computed.changes)
     return computed.result
 
@@ -125,7 +126,11 @@ def _current_insert(session: SqlSession, statement: Insert, prepared: Prepared) 
     plan: InsertPlan = prepared.plan  # type: ignore[assignment]
     if is_current(session, plan.catalog_version, plan.made_at_ms):
         return plan
-    return _plan_insert(session, statement, prepared.parameters)
+    again = _plan_insert(session, statement, prepared.parameters)
+    returned = None if again.returning is None else again.returning.columns()
+    if prepared.told and returned != prepared.columns:
+        raise other_columns()
+    return again
 
 
 async def _insert_query(
@@ -142,22 +147,19 @@ async def _insert_query(
         return plans[-1].item, bind_parameters(query, arguments)
 
     async def compute(_: Item, found: pa.Table) -> Computed:
-        return await _inserted(session, prepared, statement, plans[-1], found)
+        return await _inserted(session, plans[-1], found)
 
     return await write_computed(session, plan, compute)
 
 
-async def _inserted(
-    session: SqlSession, prepared: Prepared, statement: Insert, plan: InsertPlan, given: pa.Table
-) -> Computed:
+async def _inserted(session: SqlSession, plan: InsertPlan, given: pa.Table) -> Computed:
     """Complete rows, and what the client is told of them."""
     rows = await complete_rows(session, plan.item, plan.targets, given)
     count = rows.num_rows
     result = Result(lambda _: f"INSERT 0 {count}")
-    returning = _plan_returning(session, statement, plan.item)
-    if returning is not None:
-        returned = await _returned(session, returning, plan.item, rows)
-        result.columns, result.batches = prepared.columns, batches_of(returned)
+    if plan.returning is not None:
+        returned = await _returned(session, plan.returning, plan.item, rows)
+        result.columns, result.batches = plan.returning.columns(), batches_of(returned)
         result.settled = session.transaction is None
     return Computed(inserted(rows), result)
 

@@ -150,6 +150,9 @@ class FakeSession:
             )
         return found
 
+    def current(self, prepared: Prepared) -> Prepared:
+        return prepared
+
     def check_usable(self, statement: object) -> None:
         words = cast(list[str], statement or ["nothing"])
         if self.block == "E" and words[0] not in ("rollback", "commit", "back"):
