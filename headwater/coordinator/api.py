@@ -15,7 +15,7 @@ turns it into XX000 with a reference number.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -96,6 +96,8 @@ class CopyIn:
     format: Literal["text", "csv", "binary"]
     columns: tuple[Column, ...]
     sink: CopyInSink
+    cancelled: Callable[[], Awaitable[None]] | None = None
+    """Raises when the COPY is cancelled or takes too long; to be waited for beside the client's data."""
 
 
 Names = dict[str, dict[int, str]]

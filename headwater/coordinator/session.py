@@ -20,6 +20,7 @@ from headwater.catalog.snapshot import SessionNames
 from headwater.catalog.state import CatalogState
 from headwater.coordinator import api, dispatch, system
 from headwater.coordinator.api import (
+    CopyInSink,
     Notice,
     ParsedStatement,
     Prepared,
@@ -151,6 +152,9 @@ class SqlSession:
         result = await self.cancellable(self.run(prepared, named))
         if result.batches is not None and not result.settled:
             result.batches = self._watched(result.batches)
+        if result.copy_in is not None:
+            result.copy_in.sink = _WatchedSink(self, result.copy_in.sink)
+            result.copy_in.cancelled = lambda: self.cancellable(_for_ever())
         return result
 
     def resume(self) -> None:
@@ -395,6 +399,27 @@ class SqlSession:
             close = getattr(batches, "aclose", None)
             if close is not None:
                 await close()
+
+
+async def _for_ever() -> None:
+    await asyncio.get_running_loop().create_future()
+
+
+class _WatchedSink:
+    """Takes a COPY's data so that it can be cancelled."""
+
+    def __init__(self, session: SqlSession, sink: CopyInSink) -> None:
+        self._session = session
+        self._sink = sink
+
+    async def write(self, data: bytes) -> None:
+        await self._session.cancellable(self._sink.write(data))
+
+    async def finish(self) -> str:
+        return await self._session.cancellable(self._sink.finish())
+
+    async def abort(self, reason: str) -> None:
+        await self._sink.abort(reason)
 
 
 _: type[api.Session] = SqlSession

@@ -15,7 +15,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from headwater.coordinator.api import CopyIn, CopyInSink, CopyOut
+from headwater.coordinator.api import CopyIn, CopyOut
 from headwater.core.errors import UserError
 from headwater.core.limits import SEND_BUFFER_BYTES
 from headwater.core.relation import Column
@@ -23,7 +23,6 @@ from headwater.pgwire import messages
 from headwater.pgwire.codec import CopyData, CopyDone, CopyFail, FlushOutput, Sync, Terminate, parse_message
 from headwater.pgwire.encode import COPY_TRAILER, copy_header, copy_rows
 from headwater.pgwire.portal import Portal
-from headwater.pgwire.receive import read_message
 from headwater.pgwire.steps import Disconnected, Flush, Steps, Write
 from headwater.pgwire.wire import Wire
 
@@ -67,7 +66,7 @@ def receive_copy(wire: Wire, copy: CopyIn) -> Steps[str]:
     yield Flush()
     reason: str | None = "the client has gone"
     try:
-        yield from _receive_until_done(wire, copy.sink)
+        yield from _receive_until_done(wire, copy)
         reason = None
     except UserError as error:
         reason = error.message
@@ -78,11 +77,12 @@ def receive_copy(wire: Wire, copy: CopyIn) -> Steps[str]:
     return (yield from wire.ask(copy.sink.finish))
 
 
-def _receive_until_done(wire: Wire, sink: CopyInSink) -> Steps[None]:
+def _receive_until_done(wire: Wire, copy: CopyIn) -> Steps[None]:
+    sink = copy.sink
     gathered: list[bytes] = []
     gathered_bytes = 0
     while True:
-        kind, body = yield from read_message()
+        kind, body = yield from wire.inbox.read_message(copy.cancelled)
         match CopyData(body) if kind == b"d" else parse_message(kind, body):
             case CopyData(data):
                 gathered.append(data)

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Awaitable, Callable
 from typing import Any, Final, cast
 
 import structlog
@@ -231,9 +232,10 @@ class _Connection(asyncio.Protocol):
 
     async def _take(self, step: Step) -> Any:
         match step:
-            case Read(count, idle, within_s):
+            case Read(count, idle, beside, within_s):
                 if len(self._received) < count or self._interruption is not None:
-                    await self._readable_within(within_s, count, idle)
+                    async with asyncio.timeout(within_s):
+                        await self._readable_beside(count, idle, beside)
                 data = bytes(self._received[:count])
                 del self._received[:count]
                 if not self._reading and len(self._received) < RECEIVE_BUFFER_BYTES_MAX:
@@ -271,11 +273,26 @@ class _Connection(asyncio.Protocol):
         finally:
             self._awaited = None
 
-    async def _readable_within(self, within_s: float | None, count: int, idle: bool) -> None:
-        async with asyncio.timeout(within_s):
+    async def _readable_beside(
+        self, count: int, idle: bool, beside: Callable[[], Awaitable[None]] | None
+    ) -> None:
+        """Wait for so many bytes, or until what is beside raises."""
+        if beside is None:
             await self._readable(count, idle)
+            return
+        watch = asyncio.ensure_future(beside())
+        watch.add_done_callback(self._watched)
+        try:
+            await self._readable(count, idle, watch)
+        finally:
+            watch.cancel()
 
-    async def _readable(self, count: int, idle: bool) -> None:
+    def _watched(self, watch: asyncio.Future[None]) -> None:
+        if not watch.cancelled():
+            watch.exception()  # looked at, so that nobody complains when the bytes were faster
+            self._wake()
+
+    async def _readable(self, count: int, idle: bool, watch: asyncio.Future[None] | None = None) -> None:
         """Wait for so many bytes.  A server that stops does so between messages; a client that has
         gone may have left some that are complete."""
         while True:
@@ -284,6 +301,8 @@ class _Connection(asyncio.Protocol):
                 raise self._interruption
             if len(self._received) >= count:
                 return
+            if watch is not None and watch.done():
+                watch.result()
             self._wanted_bytes = count
             if not self._reading:
                 self._resume_reading()

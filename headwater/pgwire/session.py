@@ -38,7 +38,7 @@ from headwater.pgwire.codec import (
     parse_message,
 )
 from headwater.pgwire.query import simple_query
-from headwater.pgwire.receive import check_length, read_message
+from headwater.pgwire.receive import check_length
 from headwater.pgwire.startup import Cancel, greeting
 from headwater.pgwire.steps import Disconnected, Flush, ProtocolViolation, Steps, Stopping, Write, call
 from headwater.pgwire.wire import Wire
@@ -153,7 +153,9 @@ def _serve(wire: Wire) -> Steps[None]:
     skipping = False  # a message of this pipeline has failed, the rest of it is not looked at
     ready = True  # the client has been told that it is its turn
     while True:
-        received = yield from _guarded(read_message(wire.session.patience_s() if ready else None), wire=wire)
+        received = yield from _guarded(
+            wire.inbox.read_message(within_s=wire.session.patience_s() if ready else None), wire=wire
+        )
         if isinstance(received, Failure):
             return
         ready = False

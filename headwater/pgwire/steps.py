@@ -27,10 +27,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Wants exactly `count` bytes from the client.  `idle`: between two messages."""
+    """Wants exactly `count` bytes from the client.  `idle`: between two messages.
+
+    `beside` is waited for at the same time; what it raises ends the wait, and no byte is taken.
+    With `within_s` the wait ends by a TimeoutError.
+    """
 
     count: int
     idle: bool = False
+    beside: Callable[[], Awaitable[None]] | None = None
     within_s: float | None = None
 
 

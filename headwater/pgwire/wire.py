@@ -15,6 +15,7 @@ from headwater.coordinator.api import Notice, ParsedStatement, Prepared, Session
 from headwater.core.errors import UserError
 from headwater.pgwire import messages
 from headwater.pgwire.portal import Portal
+from headwater.pgwire.receive import Inbox
 from headwater.pgwire.steps import Steps, Write, call
 
 T = TypeVar("T")
@@ -23,12 +24,13 @@ T = TypeVar("T")
 class Wire:
     """One client's conversation."""
 
-    __slots__ = ("_statuses", "portals", "session", "unnamed")
+    __slots__ = ("_statuses", "inbox", "portals", "session", "unnamed")
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.portals: dict[str, Portal] = {}
         self.unnamed: Prepared | None = None
+        self.inbox = Inbox()
         self._statuses: dict[str, str] = {}
 
     def ask(self, made: Callable[[], Awaitable[T]]) -> Steps[T]:

@@ -1,0 +1,191 @@
+"""What is cancelled ends soon, and leaves the conversation where both sides know it to be.
+
+Method: a whole environment (without a cluster) and messages by hand, because what matters is what the client
+does not send.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.support.environment import Environment
+from tests.support.server import eventually
+from tests.unit.pgwire import driver
+from tests.unit.pgwire.driver import Reply
+
+WAIT_S_MAX = 30.0
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    with Environment(tmp_path_factory.mktemp("environment")) as environment:
+        with psycopg.connect(environment.dsn(), autocommit=True) as connection:
+            connection.execute("CREATE TABLE t (a int, b text)")
+        yield environment
+
+
+class Plain:
+    """A client that sends bytes, and can ask on another connection for being cancelled."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._address = ("127.0.0.1", environment.port)
+        self._environment = environment
+        self._socket = socket.create_connection(self._address, timeout=WAIT_S_MAX)
+        self._held = b""
+        self._replies: list[Reply] = []
+        self._socket.sendall(driver.startup(user="materialize"))
+        self.pid, self._key = struct.unpack(
+            ">II", next(body for kind, body in self.until_ready() if kind == "K")
+        )
+
+    def send(self, data: bytes) -> None:
+        self._socket.sendall(data)
+
+    def until(self, kind: str) -> list[Reply]:
+        """All replies up to one of this kind; asked again after a timeout, it goes on."""
+        while not self._replies or self._replies[-1][0] != kind:
+            while len(self._held) < 5 or len(self._held) < 1 + int.from_bytes(self._held[1:5], "big"):
+                data = self._socket.recv(65536)
+                assert data, "the server has hung up"
+                self._held += data
+            end = 1 + int.from_bytes(self._held[1:5], "big")
+            self._replies += driver.unpack(self._held[:end])
+            self._held = self._held[end:]
+        replies, self._replies = self._replies, []
+        return replies
+
+    def until_ready(self) -> list[Reply]:
+        return self.until("Z")
+
+    def cancel(self) -> None:
+        with socket.create_connection(self._address, timeout=WAIT_S_MAX) as other:
+            other.sendall(struct.pack(">IIII", 16, 80877102, self.pid, self._key))
+            assert other.recv(1) == b""
+
+    def heard(self) -> None:
+        """Wait until the server has taken all that was sent: COPY says nothing on its own."""
+        session = self._environment.coordinator.sessions[self.pid]
+        eventually(lambda: session._running is not None)
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture
+def client(environment: Environment) -> Iterator[Plain]:
+    client = Plain(environment)
+    yield client
+    client.close()
+
+
+def row_count(environment: Environment) -> int:
+    with psycopg.connect(environment.dsn(), autocommit=True) as connection:
+        found = connection.execute("SELECT count(*) FROM t").fetchone()
+        assert found is not None
+        return int(found[0])
+
+
+HALVES: dict[str, bytes] = {
+    "nothing": b"",
+    "rows": driver.message("d", b"1\tx\n"),
+    "half a header": driver.message("d", b"1\tx\n") + b"d\x00",
+    "half a message": driver.message("d", b"1\tx\n") + driver.message("d", b"2\ty\n")[:-2],
+}
+RESTS = {"half a header": driver.message("d", b"2\ty\n")[2:], "half a message": b"y\n"}
+
+
+@pytest.mark.parametrize("sent", HALVES)
+@pytest.mark.parametrize("why", ["cancelled", "too late"])
+def test_a_copy_whose_client_sends_nothing_can_be_ended(
+    environment: Environment, client: Plain, sent: str, why: str
+) -> None:
+    client.send(driver.query("BEGIN"))
+    client.until_ready()
+    if why == "too late":
+        client.send(driver.query("SET LOCAL statement_timeout = '300ms'"))
+        client.until_ready()
+    client.send(driver.query("COPY t FROM STDIN"))
+    client.until("G")
+    client.send(HALVES[sent])
+    if why == "cancelled":
+        client.heard()
+        client.cancel()
+    replies = client.until_ready()
+    error = driver.error_of(replies)
+    assert error["C"] == "57014"
+    assert "user request" in error["M"] if why == "cancelled" else "timeout" in error["M"]
+    assert replies[-1] == ("Z", b"E")
+    client.send(RESTS.get(sent, b"") + driver.message("d", b"3\tz\n") + driver.COPY_DONE)
+    client.send(driver.query("COMMIT"))
+    assert client.until_ready()[-2:] == [("C", b"ROLLBACK\x00"), ("Z", b"I")]
+    assert row_count(environment) == 0
+
+
+def test_a_copy_that_goes_on_for_too_long_is_ended_although_data_keeps_coming(
+    environment: Environment, client: Plain
+) -> None:
+    client.send(driver.query("SET statement_timeout = '300ms'"))
+    client.until_ready()
+    client.send(driver.query("COPY t FROM STDIN"))
+    client.until("G")
+    data = driver.message("d", b"1\tx\n" * 1000)
+    replies: list[Reply] = []
+
+    def told() -> bool:
+        try:
+            client._socket.settimeout(WAIT_S_MAX)
+            client.send(data)
+            client._socket.settimeout(0.001)
+            replies.extend(client.until_ready())
+        except TimeoutError:
+            return False
+        return True
+
+    eventually(told, every_s=0.0)
+    client._socket.settimeout(WAIT_S_MAX)
+    assert driver.error_of(replies)["C"] == "57014"
+    assert row_count(environment) == 0
+
+
+def test_what_was_cancelled_while_nothing_ran_is_not_cancelled_later(client: Plain) -> None:
+    rows = "SELECT i FROM generate_series(1, 100000) AS g(i)"
+    client.send(driver.query("BEGIN"))
+    client.until_ready()
+    client.send(driver.parse(rows) + driver.bind() + driver.execute(1) + driver.SYNC)
+    client.until_ready()
+    client.cancel()
+    client.send(driver.execute(90_000) + driver.SYNC)
+    replies = client.until_ready()
+    assert driver.kinds(replies)[-2:] == "sZ"
+    assert len(driver.rows_of(replies)) == 90_000
+
+
+def test_the_time_of_a_portal_begins_anew_when_it_is_gone_on_with(
+    environment: Environment, client: Plain
+) -> None:
+    rows = "SELECT i FROM generate_series(1, 100000) AS g(i)"
+    client.send(driver.query("BEGIN") + driver.query("SET LOCAL statement_timeout = '20s'"))
+    client.until_ready()
+    client.until_ready()
+    client.send(driver.parse(rows) + driver.bind() + driver.execute(1) + driver.SYNC)
+    client.until_ready()
+    session = environment.coordinator.sessions[client.pid]
+    assert session.query_started_at_ms is not None
+    session.query_started_at_ms -= 60_000  # as if the client had thought for a minute
+    client.send(driver.execute(0) + driver.SYNC)
+    assert driver.kinds(client.until_ready())[-2:] == "CZ"
+
+
+def test_a_statement_that_comes_after_a_cancelled_copy_runs(client: Plain) -> None:
+    client.send(driver.query("COPY t FROM STDIN"))
+    client.until("G")
+    client.heard()
+    client.cancel()
+    assert driver.error_of(client.until_ready())["C"] == "57014"
+    client.send(driver.query("SELECT 1"))
+    assert driver.kinds(client.until_ready()) == "TDCZ"
