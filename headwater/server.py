@@ -54,7 +54,7 @@ async def _serve(options: ServerOptions) -> None:
     data_dir = options.data_dir.resolve()
     catalog = CatalogStore(metadata_path(data_dir))
     try:
-        ledger = Ledger(metadata_path(data_dir))
+        ledger = Ledger(metadata_path(data_dir), "environment")
     except TransientError as error:
         raise UserError(str(error), "58030", hint=error.hint) from error
     migrate_sources(catalog)

@@ -4,6 +4,7 @@
     ingestion     one source's loop: probe, mint, read, commit, report, acknowledge
     backfill      snapshots of new tables beside the ticks
     maintenance   folds, forgetting, sweeping
+    claims        files that are being made, which no sweep takes
     read          queries on Spark
     jobs          how work gets to the executors
     tasks         what runs there: plain functions of picklable values

@@ -67,6 +67,7 @@ class Backfill:
         self._points: Mapping[str, Any] = {}
         self._refusal: HeadwaterError | None = None
         self._taken = threading.Event()  # the point is fixed, or could not be
+        self._taking = threading.Lock()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="backfill", daemon=True)
 
@@ -95,10 +96,11 @@ class Backfill:
     def take(self, ts: int, frontier: Frontier) -> dict[str, tuple[Export, Any]]:
         """Fix the point while the source stands at the binding (ts, frontier); who has joined, with it."""
         try:
-            exports = dict(self._exports)
-            if self._prepared is None or not exports:
-                return {}
-            return self._join(self._prepared, exports, ts, frontier)
+            with self._taking:
+                exports = dict(self._exports)
+                if self._prepared is None or not exports:
+                    return {}
+                return self._join(self._prepared, exports, ts, frontier)
         except (TransientError, DefiniteError) as error:
             self._refusal = error
             return {}
@@ -200,8 +202,11 @@ class Backfill:
             if self._refusal is not None:
                 raise self._refusal
             prepared.settle()
-            return self._read_all(prepared)
+            with self._world.claims.claim() as claim:
+                return self._read_all(prepared, claim)
         finally:
+            with self._taking:  # nothing is taken from now on, and nothing pinned
+                self._prepared = None
             prepared.close()
             self._world.unpin(self)
 
@@ -218,10 +223,10 @@ class Backfill:
             return OwnPoint(donors)
         return self._type.prepare_snapshot(options, secrets, exports)
 
-    def _read_all(self, prepared: SnapshotPoint) -> bool:
+    def _read_all(self, prepared: SnapshotPoint, claim: str) -> bool:
         exports = list(self._exports.values())
         self._working = {export.table_id for export in exports}
-        snapshots = Snapshots(self._world, self._ingestion, self._exports.__contains__, self._stopping)
+        snapshots = Snapshots(self._world, self._ingestion, self._exports.__contains__, self._stopping, claim)
         states = snapshots.read(prepared, self._points, exports)
         if states is None:
             return False

@@ -48,31 +48,33 @@ def fold(world: World, tail: TailSize) -> None:
     """Write and commit the state as of the tail's end."""
     started_s = world.clock.monotonic_s()
     plan = world.ledger.read_plan(tail.collection_id, tail.last_ts)
-    files = _pack(world, plan) if plan.discipline == "appended" else _rewrite(world, plan)
-    failpoint("fold.before_commit")
-    version = commit_state(
-        world.data_dir, plan.collection_id, plan.relation, files, plan.as_of, world.clock.now_ms()
-    )
-    failpoint("fold.after_commit")
-    world.ledger.put_state(plan.collection_id, plan.as_of, version, files)
+    with world.claims.claim() as claim:
+        pack = plan.discipline == "appended"
+        files = _pack(world, plan, claim) if pack else _rewrite(world, plan, claim)
+        failpoint("fold.before_commit")
+        version = commit_state(
+            world.data_dir, plan.collection_id, plan.relation, files, plan.as_of, world.clock.now_ms()
+        )
+        failpoint("fold.after_commit")
+        world.ledger.put_state(plan.collection_id, plan.as_of, version, files)
     failpoint("fold.after_ledger")
     world.report(Folded(plan.collection_id, plan.as_of, world.clock.monotonic_s() - started_s))
 
 
-def _rewrite(world: World, plan: ReadPlan) -> list[FileEntry]:
+def _rewrite(world: World, plan: ReadPlan, claim: str) -> list[FileEntry]:
     buckets = 1 + plan.bytes() // FOLD_BUCKET_BYTES
     tasks = [
-        FoldTask(str(world.data_dir), plan, bucket, buckets, FOLD_TASK_MEMORY_BYTES)
+        FoldTask(str(world.data_dir), claim, plan, bucket, buckets, FOLD_TASK_MEMORY_BYTES)
         for bucket in range(buckets)
     ]
     return [file for file in world.jobs.run(tasks, Pool.FOLDS) if file.rows]
 
 
-def _pack(world: World, plan: ReadPlan) -> list[FileEntry]:
+def _pack(world: World, plan: ReadPlan, claim: str) -> list[FileEntry]:
     present = [file for file in (*plan.state, *plan.tail) if file.rows]
     large = [file for file in present if file.bytes >= FOLD_SMALL_FILE_BYTES]
     small = tuple(file for file in present if file.bytes < FOLD_SMALL_FILE_BYTES)
     if len(small) < 2:
         return present
-    task = PackTask(str(world.data_dir), plan, small, 0, FOLD_TASK_MEMORY_BYTES)
+    task = PackTask(str(world.data_dir), claim, plan, small, 0, FOLD_TASK_MEMORY_BYTES)
     return [*large, *world.jobs.run([task], Pool.FOLDS)]

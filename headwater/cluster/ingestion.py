@@ -386,18 +386,19 @@ class Ingestion:
         exports = tuple(e for id_, e in self._members.items() if id_ not in {*self._poisoned, *errors})
         reached, parts = reader.plan_read(frontier, end, exports, self._points, TICK_ROWS_MAX)
         ts = self._mint()
-        tasks = [ReadTask(str(world.data_dir), ts, part) for part in parts]
-        files, found = gather(world.jobs.run(tasks, Pool.TICKS))
-        errors = {**found, **errors}
-        failpoint("ingestion.before_append")
-        self._writer = world.ledger.append(
-            self.source_id,
-            self._writer,
-            ts,
-            reached.to_json(),
-            files,
-            [(id_, error.position, error.message) for id_, error in errors.items()],
-        )
+        with world.claims.claim() as claim:
+            tasks = [ReadTask(str(world.data_dir), claim, ts, part) for part in parts]
+            files, found = gather(world.jobs.run(tasks, Pool.TICKS))
+            errors = {**found, **errors}
+            failpoint("ingestion.before_append")
+            self._writer = world.ledger.append(
+                self.source_id,
+                self._writer,
+                ts,
+                reached.to_json(),
+                files,
+                [(id_, error.position, error.message) for id_, error in errors.items()],
+            )
         failpoint("ingestion.after_append")
         self.upper = TIMESTAMP_END if self._writer.frontier is None else ts + 1
         for table_id, error in errors.items():

@@ -20,7 +20,7 @@ from headwater.cluster.world import World
 from headwater.core.errors import HeadwaterError
 from headwater.core.limits import FOLD_CHECK_S_MAX, FOLD_RETRY_DELAY_S_MAX, SWEEP_INTERVAL_S
 from headwater.core.protocol import Dropped
-from headwater.persist.retention import drop_collection, forget, sweep
+from headwater.persist.retention import drop_collection, remove_forgotten, sweep
 from headwater.sources import SOURCE_TYPES
 
 log = structlog.get_logger("maintenance")
@@ -84,7 +84,8 @@ class Maintenance:
                     self._fold()
                 if now_s - swept_s >= SWEEP_INTERVAL_S:
                     swept_s = now_s
-                    removed = sweep(self._world.ledger, self._world.data_dir, clock.now_ms())
+                    world = self._world
+                    removed = sweep(world.ledger, world.data_dir, world.claims.under_way)
                     if removed:
                         log.info("files swept", files=len(removed))
             except DriverLost as error:
@@ -97,7 +98,7 @@ class Maintenance:
 
     def _drop(self) -> None:
         with self._lock:
-            ready = [id_ for id_ in self._drops if not self._busy(id_)]
+            ready = [id_ for id_ in self._drops if not (self._busy(id_) or self._world.pinned(id_))]
         upstreams = self._world.ledger.upstreams() if ready else {}
         for id_ in ready:
             if upstreams.get(id_) is not None and not self._leave(id_, upstreams[id_]):
@@ -134,9 +135,10 @@ class Maintenance:
             since = dict(self._since)
         collections = self._world.ledger.collections() if since else {}
         for id_, ts in since.items():
-            kept_from = self._world.kept_from(id_, ts)
+            kept_from = ts
             if id_ in collections:
-                forget(self._world.ledger, self._world.data_dir, id_, kept_from)
+                kept_from, paths = self._world.forget(id_, ts)
+                remove_forgotten(self._world.data_dir, paths)
             else:
                 self._world.ledger.forget_bindings(id_, ts)
             with self._lock:

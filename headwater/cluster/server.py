@@ -297,7 +297,7 @@ def run_cluster(options: ClusterOptions) -> None:
     shutil.rmtree(scratch, ignore_errors=True)  # what a process that was killed has left
     spark = build_session(options.spark, scratch)
     prepare(spark)
-    ledger = Ledger(metadata_path(options.data_dir))
+    ledger = Ledger(metadata_path(options.data_dir), f"cluster-{options.name}")
     cluster: Cluster
     world = World(
         options.data_dir,

@@ -88,9 +88,15 @@ class Snapshots:
     """Reads the tables of one backfill; belongs to its thread."""
 
     def __init__(
-        self, world: World, ingestion: Ingestion, wanted: Callable[[str], bool], stopping: threading.Event
+        self,
+        world: World,
+        ingestion: Ingestion,
+        wanted: Callable[[str], bool],
+        stopping: threading.Event,
+        claim: str,
     ) -> None:
         self._world = world
+        self._claim = claim  # on all that is written, until the tables are readable
         self._ingestion = ingestion
         self._wanted = wanted  # whether a table has not been dropped meanwhile
         self._stopping = stopping
@@ -174,13 +180,13 @@ class Snapshots:
     def _task(self, chunk: SnapshotChunk, as_of: int) -> SnapshotTask | CopyTask:
         data_dir = str(self._world.data_dir)
         if not is_own(chunk.point):
-            return SnapshotTask(data_dir, as_of, chunk)
+            return SnapshotTask(data_dir, self._claim, as_of, chunk)
         # The donor's rows as of the binding at which the table joined.
         donor = self._member(chunk.details)
         ours = dict(zip(donor.columns, donor.relation.column_names(), strict=True))
         columns = tuple(ours[name] for name in chunk.export.columns)
         plan = self._world.ledger.read_plan(donor.table_id, as_of)
-        return CopyTask(data_dir, plan, columns, chunk.export, as_of, FOLD_TASK_MEMORY_BYTES)
+        return CopyTask(data_dir, self._claim, plan, columns, chunk.export, as_of, FOLD_TASK_MEMORY_BYTES)
 
     def _member(self, table_id: str) -> Export:
         found = self._ingestion.member(table_id)
@@ -217,7 +223,8 @@ class Snapshots:
         data_dir = str(self._world.data_dir)
         tasks = [
             PruneTask(
-                *(data_dir, table.export, table.joined_ts, index, file, tuple(later)), FOLD_TASK_MEMORY_BYTES
+                *(data_dir, self._claim, table.export, table.joined_ts, index, file, tuple(later)),
+                FOLD_TASK_MEMORY_BYTES,
             )
             for index, file in enumerate(earlier)
         ]
@@ -230,8 +237,8 @@ class Snapshots:
         buckets = 1 + (plan.bytes() + sum(file.bytes for file in side)) // FOLD_BUCKET_BYTES
         tasks = [
             WidenTask(
-                *(str(self._world.data_dir), plan, base, tuple(side), table.export, table.joined_ts),
-                *(bucket, buckets, FOLD_TASK_MEMORY_BYTES),
+                *(str(self._world.data_dir), self._claim, plan, base, tuple(side), table.export),
+                *(table.joined_ts, bucket, buckets, FOLD_TASK_MEMORY_BYTES),
             )
             for bucket in range(buckets)
         ]

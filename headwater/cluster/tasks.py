@@ -2,7 +2,8 @@
 
 Each writes its Parquet files itself and returns only their descriptions, so no
 row ever passes through the driver.  A task that is tried again writes other
-files; only those that were returned are committed, the rest is swept.
+files; only those that were returned are committed, the rest is swept.  `claim` is in the names of all
+of them (claims.py).
 
 Errors that are ours come back as values (`Failed`), because an exception would
 reach the driver as a Java stack trace and would make Spark try a definite error
@@ -58,6 +59,7 @@ class ReadTask:
     """Read a part of a tick and write the change files of its exports."""
 
     data_dir: str
+    claim: str
     ts: int
     part: ReadPart
 
@@ -84,7 +86,7 @@ class ReadTask:
         return Written(tuple(files), tuple(errors.items()))
 
     def _write(self, export: Export, batches: list[pa.RecordBatch], resets: bool) -> FileEntry:
-        path = change_file(export.table_id, self.ts, self.part.index, unique_name()[:8])
+        path = change_file(export.table_id, self.ts, self.part.index, self.claim, unique_name()[:8])
         schema = change_schema(export.relation)
         return replace(write_file(Path(self.data_dir), path, iter(batches), schema), resets=resets)
 
@@ -107,12 +109,13 @@ class SnapshotTask:
     """Read a chunk of a snapshot and write it as a state file; part of a `GroupTask`."""
 
     data_dir: str
+    claim: str
     as_of: int
     chunk: SnapshotChunk
 
     def run(self, read: ReadChunk) -> FileEntry:
         export = self.chunk.export
-        path = state_file(export.table_id, self.as_of, self.chunk.index, unique_name()[:8])
+        path = state_file(export.table_id, self.as_of, self.chunk.index, self.claim, unique_name()[:8])
         # The upstream goes on sending while a file is written.
         with closing(ahead(read(self.chunk))) as batches:
             return write_file(Path(self.data_dir), path, batches, state_schema(export.relation))
@@ -148,6 +151,7 @@ class CopyTask:
     """Write another table's rows as a state file of a new one, with the columns that it takes."""
 
     data_dir: str
+    claim: str
     plan: ReadPlan  # the other table's
     columns: tuple[str, ...]  # of the other table, in the new one's order
     export: Export
@@ -161,7 +165,7 @@ class CopyTask:
             for theirs, ours in zip(self.columns, self.export.relation.column_names(), strict=True)
         )
         query = f"SELECT {named} FROM {relation_sql(self.plan, data_dir)}"
-        path = state_file(id_, self.as_of, 0, unique_name()[:8])
+        path = state_file(id_, self.as_of, 0, self.claim, unique_name()[:8])
         inputs = (*self.plan.state, *self.plan.tail)
         return _write_query(data_dir, query, inputs, path, id_, self.export.relation, self.memory_bytes)
 
@@ -171,6 +175,7 @@ class PruneTask:
     """Write those rows of a chunk whose keys chunks of a later point do not have."""
 
     data_dir: str
+    claim: str
     export: Export
     as_of: int
     index: int
@@ -181,7 +186,7 @@ class PruneTask:
     def run(self) -> FileEntry:
         data_dir, relation = Path(self.data_dir), self.export.relation
         keys = ", ".join(map(quote, relation.key_names()))
-        path = state_file(self.export.table_id, self.as_of, self.index, unique_name()[:8])
+        path = state_file(self.export.table_id, self.as_of, self.index, self.claim, unique_name()[:8])
         query = (
             f"SELECT * FROM {scan_files(data_dir, (self.file,))}"
             f" ANTI JOIN (SELECT {keys} FROM {scan_files(data_dir, self.later)}) USING ({keys})"
@@ -197,6 +202,7 @@ class WidenTask:
     """Write one bucket of a table's rows joined with further columns, as a state file of the wider one."""
 
     data_dir: str
+    claim: str
     plan: ReadPlan  # the narrower table's
     base: Export
     side: tuple[FileEntry, ...]
@@ -208,7 +214,7 @@ class WidenTask:
 
     def run(self) -> FileEntry:
         data_dir, export = Path(self.data_dir), self.export
-        path = state_file(export.table_id, self.as_of, self.bucket, unique_name()[:8])
+        path = state_file(export.table_id, self.as_of, self.bucket, self.claim, unique_name()[:8])
         if not self.side:
             return write_file(data_dir, path, iter(()), state_schema(export.relation))
         ours = dict(zip(export.columns, export.relation.column_names(), strict=True))
@@ -242,6 +248,7 @@ class FoldTask:
     """
 
     data_dir: str
+    claim: str
     plan: ReadPlan
     bucket: int
     buckets: int
@@ -258,7 +265,9 @@ class FoldTask:
             else ""
         )
         order = f" ORDER BY {', '.join(map(quote, relation.key_names()))}" if relation.keys else ""
-        path = state_file(self.plan.collection_id, self.plan.as_of, self.bucket, unique_name()[:8])
+        path = state_file(
+            self.plan.collection_id, self.plan.as_of, self.bucket, self.claim, unique_name()[:8]
+        )
         query = f"SELECT * FROM {rows}{where}{order}"
         inputs = (*self.plan.state, *self.plan.tail)
         return _write_query(
@@ -271,6 +280,7 @@ class PackTask:
     """Put small files of an appended table together into one, dropping the hidden columns."""
 
     data_dir: str
+    claim: str
     plan: ReadPlan
     files: tuple[FileEntry, ...]
     index: int
@@ -280,7 +290,7 @@ class PackTask:
         data_dir = Path(self.data_dir)
         relation = self.plan.relation
         listed = ", ".join(map(quote, relation.column_names()))
-        path = state_file(self.plan.collection_id, self.plan.as_of, self.index, unique_name()[:8])
+        path = state_file(self.plan.collection_id, self.plan.as_of, self.index, self.claim, unique_name()[:8])
         query = f"SELECT {listed} FROM {scan_files(data_dir, self.files)}"
         return _write_query(
             data_dir, query, self.files, path, self.plan.collection_id, relation, self.memory_bytes

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from headwater.cluster.claims import Claims
 from headwater.cluster.jobs import Jobs
 from headwater.core.clock import Clock
 from headwater.core.protocol import Status
@@ -32,20 +33,38 @@ class World:
     lock: threading.Lock = field(default_factory=threading.Lock)
     pins: dict[object, dict[str, int]] = field(default_factory=dict)
     """By whoever reads them: tables whose history from a timestamp on must stay."""
+    claims: Claims = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.claims = Claims(self.ledger.incarnation)
 
     def pin(self, reader: object, tables: dict[str, int]) -> None:
-        """Keep these tables readable from these timestamps on, until `unpin`."""
+        """Keep these tables readable from these timestamps on, until `unpin`.
+
+        With the files of all plans that are made from now on: those of the state that one there would
+        begin with stay too, although a later state may be made that answers the same timestamp.
+        """
         with self.lock:
-            self.pins[reader] = tables
+            self.pins[reader] = {id_: self.ledger.state_at(id_, ts) for id_, ts in tables.items()}
 
     def unpin(self, reader: object) -> None:
         with self.lock:
             self.pins.pop(reader, None)
 
-    def kept_from(self, table_id: str, since: int) -> int:
-        """Up to where history of a table may go, when `since` is allowed."""
+    def pinned(self, table_id: str) -> bool:
+        """Whether somebody here reads this table."""
         with self.lock:
-            return min([since, *(tables[table_id] for tables in self.pins.values() if table_id in tables)])
+            return any(table_id in tables for tables in self.pins.values())
+
+    def forget(self, table_id: str, since: int) -> tuple[int, list[str]]:
+        """Let history before `since` go, as far as nobody here reads it: how far, and the files of it.
+
+        Nobody can pin it meanwhile, and make a plan with files that are about to go.
+        """
+        with self.lock:
+            pinned = [tables[table_id] for tables in self.pins.values() if table_id in tables]
+            kept_from = min([since, *pinned])
+            return kept_from, self.ledger.forget(table_id, kept_from)
 
     def set_status(self, id_: str, status: str, error: str | None = None, hint: str | None = None) -> None:
         """Report a status, but only when it is another one than before."""

@@ -18,8 +18,8 @@ one of these.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,9 +37,10 @@ from headwater.core.relation import Relation
 from headwater.formats.arrow import change_schema
 from headwater.observe.failpoints import failpoint
 from headwater.persist.files import write_file
-from headwater.persist.layout import change_file
+from headwater.persist.layout import change_file, claim_name
 from headwater.persist.ledger import TABLES, Ledger
 from headwater.persist.ledger_tables import WriterState
+from headwater.persist.retention import remove_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class TableWrites:
         self._data_dir = data_dir
         self._oracle = oracle
         self._writer: WriterState = ledger.open_writer(TABLES)
+        self._claim = claim_name(ledger.incarnation, 0)  # the sweeper leaves alone what is this process's
         self._turn = asyncio.Lock()
         self._newest: dict[str, int] = {}  # by table: its last append, of those since the start
         self._kept: frozenset[str] = frozenset()
@@ -188,32 +190,44 @@ class TableWrites:
 
     def _write(self, ts: int, changes: Mapping[str, tuple[Relation, pa.Table]]) -> WriterState:
         files: dict[str, list[FileEntry]] = {}
-        for collection_id, (relation, table) in changes.items():
-            schema = change_schema(relation)
-            path = change_file(collection_id, ts, 0, unique_name()[:8])
-            stamped = _stamp(table, ts).select(schema.names).cast(schema)
-            entry = write_file(self._data_dir, path, iter(stamped.to_batches()), schema)
-            files[collection_id] = [entry]
-        failpoint("tables.before_append")
+        try:
+            for collection_id, (relation, table) in changes.items():
+                schema = change_schema(relation)
+                path = change_file(collection_id, ts, 0, self._claim, unique_name()[:8])
+                stamped = _stamp(table, ts).select(schema.names).cast(schema)
+                entry = write_file(self._data_dir, path, iter(stamped.to_batches()), schema)
+                files[collection_id] = [entry]
+            failpoint("tables.before_append")
+        except BaseException:
+            self._discard(files)
+            raise
         try:
             return self._ledger.append(TABLES, self._writer, ts, None, files)
         except TransientError as error:
-            return self._outcome(ts, frozenset(changes), error)
+            return self._outcome(ts, files, error)
 
-    def _outcome(self, ts: int, ids: frozenset[str], error: TransientError) -> WriterState:
+    def _outcome(
+        self, ts: int, files: Mapping[str, Sequence[FileEntry]], error: TransientError
+    ) -> WriterState:
         """Durable or not?  Asking as a new writer settles it: the old one cannot append any more."""
         try:
             self._writer = self._ledger.open_writer(TABLES)
         except TransientError:
-            self._doubt = (ts, ids)
+            self._doubt = (ts, frozenset(files))
             raise UserError(
                 f"it is not known whether the rows were written: {error}",
                 "08007",
                 hint="Look whether they are there before you write them again.",
             ) from error
         if self._writer.ts != ts:
+            self._discard(files)
             raise error
         return self._writer
+
+    def _discard(self, files: Mapping[str, Sequence[FileEntry]]) -> None:
+        """No row will name these; best effort, since the next environment's begin gives them up too."""
+        with suppress(OSError):
+            remove_files(self._data_dir, [file.path for written in files.values() for file in written])
 
 
 def _stamp(table: pa.Table, ts: int) -> pa.Table:

@@ -60,8 +60,6 @@ BACKFILL_NICENESS = 10
 
 # Retention
 RETAIN_HISTORY_MS_DEFAULT = 1_000
-ORPHAN_FILE_AGE_S_MIN = 3_600
-"""Files the ledger does not name are removed when they are this old."""
 SWEEP_INTERVAL_S = 60.0
 COMPACTION_CHECK_S = 0.5
 ORPHAN_CHECK_S = 5.0

@@ -3,6 +3,7 @@
     metadata.sqlite                       catalog and ledger
     tables/<table id>/log/<ts>-….parquet  change files
     tables/<table id>/state/….parquet     snapshot and state files
+                          <ts>-<part>-<process>-<claim>-<unique>.parquet, see retention.py
     tables/<table id>/_delta_log/         Delta's record of the state
     secrets/key, secrets/<secret id>      values of secrets, encrypted; private (secrets.py)
     cluster-<name>.sock, .lock, .log      a running cluster
@@ -16,6 +17,7 @@ to its root.  The ledger names them relative to the data directory.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 METADATA = "metadata.sqlite"
@@ -27,14 +29,28 @@ def table_root(collection_id: str) -> str:
     return f"tables/{collection_id}"
 
 
-def change_file(collection_id: str, ts: int, part: int, unique: str) -> str:
+def claim_name(incarnation: int, number: int) -> str:
+    """What a piece of work puts into the names of its files: which process it is of, and which there."""
+    return f"{incarnation}-{number}"
+
+
+_CLAIMED = re.compile(r"\d+-(?:-?\d+)-(?P<incarnation>\d+)-(?P<number>\d+)-[0-9a-f]+\.parquet")
+
+
+def claimed_by(file_name: str) -> tuple[int, int] | None:
+    """(incarnation, number) of the work that made a file; None: made before names said so."""
+    found = _CLAIMED.fullmatch(file_name)
+    return None if found is None else (int(found["incarnation"]), int(found["number"]))
+
+
+def change_file(collection_id: str, ts: int, part: int, claim: str, unique: str) -> str:
     """The path of a change file; `unique` keeps a retried task's file apart."""
-    return f"{table_root(collection_id)}/log/{ts}-{part}-{unique}.parquet"
+    return f"{table_root(collection_id)}/log/{ts}-{part}-{claim}-{unique}.parquet"
 
 
-def state_file(collection_id: str, as_of: int, part: int, unique: str) -> str:
+def state_file(collection_id: str, as_of: int, part: int, claim: str, unique: str) -> str:
     """The path of a state or snapshot file."""
-    return f"{table_root(collection_id)}/state/{as_of}-{part}-{unique}.parquet"
+    return f"{table_root(collection_id)}/state/{as_of}-{part}-{claim}-{unique}.parquet"
 
 
 def cluster_scratch(data_dir: Path, name: str) -> Path:

@@ -2,6 +2,7 @@
 
 Every durable step of the engine is one transaction in here:
 
+    begin            a process takes its name; whichever had it before can no longer write
     open_writer      a new epoch for a writer; an older one is refused from now on
     append           a tick: one binding, change files and errors of every table, compare-and-append
     join, rejoin     a table joins its source's reader: where its snapshot stands
@@ -11,6 +12,7 @@ Every durable step of the engine is one transaction in here:
     poison           a definite error: reads at or after its timestamp fail
     forget           history before a table's `since`
     drop             a table or source and everything of it
+    settle           nothing but a durable step, before files that nobody names are removed
 
 A writer is a source, or `TABLES` for all plain tables together.  Its (epoch,
 ts) is compared on every append: two writers cannot interleave, and a process
@@ -49,9 +51,12 @@ class LedgerConflict(InvariantViolation):
 class Ledger:
     """One connection, one lock: calls are short and come from several threads."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, process: str | None = None) -> None:
+        """`process` is the name under which files are written; whoever only looks needs none."""
         self.path = path
         self._lock = threading.RLock()
+        self._process = process
+        self.incarnation = 0  # in the names of this process's files; no other process ever had it
         try:
             self._db = sqlite3.connect(
                 path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
@@ -64,6 +69,8 @@ class Ledger:
                 f'could not open the metadata database "{path}": {error}',
                 hint="Restore this file from a backup, or start with an empty data directory.",
             ) from error
+        if process is not None:
+            self._begin(process)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -76,6 +83,7 @@ class Ledger:
             try:
                 self._db.execute("BEGIN IMMEDIATE")
                 try:
+                    self._check_current()
                     yield self._db
                     failpoint("ledger.before_commit")
                     self._db.execute("COMMIT")
@@ -107,6 +115,42 @@ class Ledger:
             yield
         finally:
             self._rows("COMMIT")
+
+    # Processes
+
+    def _begin(self, process: str) -> None:
+        with self._transaction() as db:
+            db.execute(
+                "INSERT INTO ledger_process SELECT ?, 1 + coalesce(max(incarnation), 0), 0"
+                " FROM ledger_process WHERE true"
+                " ON CONFLICT (name) DO UPDATE SET incarnation = excluded.incarnation",
+                (process,),
+            )
+            begun = db.execute("SELECT incarnation FROM ledger_process WHERE name = ?", (process,)).fetchone()
+        self.incarnation = begun[0]
+
+    def _check_current(self) -> None:
+        """Files of a process whose name another has taken are nobody's, so it must name none."""
+        if not self.incarnation:
+            return
+        sql = "SELECT incarnation FROM ledger_process WHERE name = ?"
+        if self._db.execute(sql, (self._process,)).fetchone() != (self.incarnation,):
+            raise LedgerConflict(f"another process has begun as {self._process}")
+
+    def incarnations(self) -> frozenset[int]:
+        """Of all processes that may name files."""
+        return frozenset(row[0] for row in self._rows("SELECT incarnation FROM ledger_process"))
+
+    def settle(self) -> None:
+        """Take a durable step.
+
+        A commit that failed may have left its pages in SQLite's log, and a crash could bring them back
+        as long as nothing was written over them.  After this, what the ledger says is what it will say.
+        """
+        if not self.incarnation:
+            raise InvariantViolation("a process without a name does not remove files")
+        with self._transaction() as db:
+            db.execute("UPDATE ledger_process SET sweeps = sweeps + 1 WHERE name = ?", (self._process,))
 
     # Writers
 
@@ -420,6 +464,15 @@ class Ledger:
             FileEntry(path, n, size, deletes, ts, bool(resets), partials)
             for path, n, size, deletes, ts, resets, partials in rows
         ]
+
+    def state_at(self, collection_id: str, as_of: int) -> int:
+        """The timestamp of the state that a plan at `as_of` begins with; `as_of` where there is none."""
+        rows = self._rows(
+            "SELECT coalesce(max(as_of), ?2) FROM ledger_state WHERE collection_id = ?1 AND as_of <= ?2",
+            collection_id,
+            as_of,
+        )
+        return int(rows[0][0])
 
     def tails(self) -> list[TailSize]:
         """Every hydrated collection with a tail, for the fold's policy."""

@@ -44,6 +44,9 @@ CREATE TABLE IF NOT EXISTS ledger_error (
     collection_id TEXT NOT NULL, ts INTEGER NOT NULL, position TEXT NOT NULL, message TEXT NOT NULL,
     PRIMARY KEY (collection_id, ts)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS ledger_process (
+    name TEXT PRIMARY KEY, incarnation INTEGER NOT NULL, sweeps INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 """
 
 

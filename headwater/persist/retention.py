@@ -3,28 +3,55 @@
 `since` of a collection is raised only when no read, transaction or subscription
 needs the time before it (the environment says so), so files that fall out of the
 ledger can be removed at once.  A crash in between leaves files that the ledger
-does not name; the sweeper finds those by listing and removes them: at once when their
-table is gone, otherwise once they are older than any task that might still be writing them.
+does not name; the sweeper finds those by listing.  But a file that is being made is not
+named yet either, for hours if a widened table has to wait for its point.  So whoever makes files
+says so in their names, and how old a file is, by whichever clock, says nothing:
+
+    <ts>-<part>-<incarnation>-<claim>-<unique>.parquet
+
+    incarnation   of the process that ordered it: a number that each process takes at its start, in the
+                  ledger, in place of that of the process that had its name before
+    claim         of a piece of work there (a tick, a backfill, a fold), kept in its memory until the
+                  ledger names what came of it, or nobody will
+
+A file that neither the ledger nor the newest Delta version names is rubbish if its process has been
+replaced, or is this one and the claim has been given back.  Why nothing is taken that is needed:
+
+    tick, chunk, copy, prune, widen, fold   Spark tasks of this process carry a claim that ends after the
+                  transaction that names their files.  Claims are looked at after listing and before the
+                  ledger: who had none by then had named the file already, or gave it up.
+    tasks that outlive their driver         carry an incarnation that is not current; nobody waits for
+                  them.  What they write later goes with the next sweep.
+    plain tables  are written by the environment, whose incarnation is current as long as no other one
+                  has begun: its files are left alone, and it removes what it could not append itself.
+    a process that was replaced             is refused by the ledger, so that it names nothing any more.
+    Delta versions that the ledger does not know (a crash between the two) keep their files until the
+                  next one takes their place.
+    forget        takes what no state and no tail has, in the thread that folds; tables that are copied,
+                  widened or compared are pinned from the state on that a plan of theirs begins with.
+    drop          waits for those who write there (`busy`), for pins, and for the environment's holds.
+    results of queries, and what is put aside  lie under scratch/, which no sweep looks at.
+
+A folder of no table is nobody's: the ledger knows a table before it has a folder, and no id is given twice.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
-from headwater.core.limits import ORPHAN_FILE_AGE_S_MIN
+from headwater.core.errors import TransientError
 from headwater.observe.failpoints import failpoint
-from headwater.persist.layout import SCRATCH, cluster_scratch, table_root
+from headwater.persist.layout import SCRATCH, claimed_by, cluster_scratch, table_root
 from headwater.persist.ledger import Ledger
+from headwater.persist.state import delta_files
 
 
-def forget(ledger: Ledger, data_dir: Path, collection_id: str, since: int) -> int:
-    """Raise a collection's `since` and remove the files that fall out; returns how many."""
-    paths = ledger.forget(collection_id, since)
+def remove_forgotten(data_dir: Path, paths: Iterable[str]) -> None:
+    """Remove files that the ledger has forgotten."""
     failpoint("retention.before_unlink")
     remove_files(data_dir, paths)
-    return len(paths)
 
 
 def remove_files(data_dir: Path, paths: Iterable[str]) -> None:
@@ -49,32 +76,62 @@ def drop_collection(ledger: Ledger, data_dir: Path, collection_id: str) -> None:
     shutil.rmtree(data_dir / table_root(collection_id), ignore_errors=True)
 
 
-def sweep(ledger: Ledger, data_dir: Path, now_ms: int, age_s: float = ORPHAN_FILE_AGE_S_MIN) -> list[str]:
-    """Remove Parquet files that the ledger does not name and that are old enough; returns them.
+def given_up(file_name: str, current: Collection[int], own: int, under_way: Collection[int]) -> bool:
+    """Whether nobody will ever name a file that is not named.
 
-    Listed first, then compared: the ledger knows a table before the table has a folder, and
-    no id is given twice.  So a folder of no table, which a crash in the middle of a drop or
-    a task that outlived its driver leaves, is nobody's however young it is, and goes as a whole.
+    `current` are the incarnations of processes that may name files, `own` is this process's, and
+    `under_way` are its claims.
     """
+    claimed = claimed_by(file_name)
+    if claimed is None:
+        return True
+    incarnation, claim = claimed
+    return claim not in under_way if incarnation == own else incarnation not in current
+
+
+def sweep(ledger: Ledger, data_dir: Path, under_way: Callable[[], Collection[int]]) -> list[str]:
+    """Remove data files that nobody names or will name, and folders of no table; returns the files."""
+    listed = {folder.name: _files(folder) for folder in _folders(data_dir)}
+    claims, current, own = under_way(), ledger.incarnations(), ledger.incarnation
+    suspects: dict[str, dict[str, Path]] = {}
+    for id_, files in listed.items():
+        named = ledger.named_paths(id_)
+        found = {
+            path: file
+            for path, file in files.items()
+            if path not in named and given_up(file.name, current, own, claims)
+        }
+        if found or ledger.collection(id_) is None:
+            suspects[id_] = found
+    if not suspects:
+        return []
+    ledger.settle()
     removed: list[str] = []
-    root = data_dir / "tables"
-    for folder in list(root.iterdir()) if root.exists() else ():
-        files = [*folder.glob("log/*.parquet"), *folder.glob("state/*.parquet")]
-        paths = {f"{table_root(folder.name)}/{file.parent.name}/{file.name}": file for file in files}
-        named = ledger.named_paths(folder.name)
-        if ledger.collection(folder.name) is None:
-            shutil.rmtree(folder, ignore_errors=True)
-            removed += paths
+    for id_, found in suspects.items():
+        if ledger.collection(id_) is None:
+            shutil.rmtree(data_dir / table_root(id_), ignore_errors=True)
+            removed += listed[id_]
             continue
-        for path, file in paths.items():
-            if path not in named and _older(file, now_ms, age_s):
-                file.unlink(missing_ok=True)
-                removed.append(path)
+        for path in _unnamed(ledger, data_dir, id_, found):
+            found[path].unlink(missing_ok=True)
+            removed.append(path)
     return removed
 
 
-def _older(file: Path, now_ms: int, age_s: float) -> bool:
+def _folders(data_dir: Path) -> list[Path]:
+    root = data_dir / "tables"
+    return list(root.iterdir()) if root.exists() else []
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    files = [*folder.glob("log/*.parquet"), *folder.glob("state/*.parquet")]
+    return {f"{table_root(folder.name)}/{file.parent.name}/{file.name}": file for file in files}
+
+
+def _unnamed(ledger: Ledger, data_dir: Path, collection_id: str, paths: Iterable[str]) -> list[str]:
+    """Those that neither the ledger nor Delta names."""
     try:
-        return now_ms / 1000 - file.stat().st_mtime >= age_s
-    except FileNotFoundError:
-        return False
+        named = ledger.named_paths(collection_id) | delta_files(data_dir, collection_id)
+    except TransientError:
+        return []  # a Delta log that cannot be read is told by whoever writes it
+    return [path for path in paths if path not in named]

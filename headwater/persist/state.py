@@ -70,8 +70,7 @@ def _commit(
         )
         return 0
     table = DeltaTable(str(root))
-    # By its end: what is before it may be percent-encoded, or another name of the same directory.
-    present = {uri.rpartition(prefix)[2] for uri in table.file_uris()}
+    present = _present(table, collection_id)
     actions: list[AddAction | RemoveAction] = [
         _add(path, file, now_ms) for path, file in wanted.items() if path not in present
     ]
@@ -82,6 +81,24 @@ def _commit(
         table.create_checkpoint()
         table.cleanup_metadata()
     return int(table.version())
+
+
+def delta_files(data_dir: Path, collection_id: str) -> set[str]:
+    """The files of the newest Delta version, as the ledger would name them."""
+    root = data_dir / table_root(collection_id)
+    try:
+        if not DeltaTable.is_deltatable(str(root)):
+            return set()
+        return {
+            f"{table_root(collection_id)}/{path}" for path in _present(DeltaTable(str(root)), collection_id)
+        }
+    except (DeltaError, OSError) as error:
+        raise TransientError(f'could not read the Delta log of "{root}": {_one_line(error)}') from error
+
+
+def _present(table: DeltaTable, collection_id: str) -> set[str]:
+    # By its end: what is before it may be percent-encoded, or another name of the same directory.
+    return {uri.rpartition(f"{table_root(collection_id)}/")[2] for uri in table.file_uris()}
 
 
 def _one_line(error: Exception) -> str:

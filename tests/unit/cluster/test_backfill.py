@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from headwater.cluster.backfill import Backfill
+from headwater.cluster.claims import Claims
 from headwater.core.errors import InvariantViolation
 from headwater.core.frontier import OffsetFrontier
 from tests.support.server import eventually
@@ -68,6 +69,7 @@ def backfill_of(upstream: Any, statuses: list[Any]) -> Backfill:
         ledger=ledger,
         data_dir=None,
         secrets=None,
+        claims=Claims(1),
         pin=lambda *_: None,
         unpin=lambda _: None,
         set_status=lambda *status: statuses.append(status),

@@ -48,6 +48,7 @@ from tests.unit.persist.tables_of_files import write_changes, write_state
 from tests.unit.sources.load_generator.upstreams import ROWS_MAX, exports_of, small
 
 MEMORY_BYTES = 256 * 1024 * 1024
+CLAIM = "1-1"
 
 # One value for every stored form, as pyarrow makes and returns it.
 VALUES: list[tuple[SqlType, Any]] = [
@@ -97,7 +98,7 @@ def test_a_fold_keeps_every_kind_of_value_as_it_is(tmp_path: Path, discipline: s
     state = write_state(tmp_path, "s.parquet", EVERY_KIND, [ROW, gone])
     tail = write_changes(tmp_path, "t.parquet", EVERY_KIND, [(INSERT, 1, 0, NULLS), (DELETE, 1, 1, gone)])
     entry = shipped(
-        FoldTask(str(tmp_path), plan_of(discipline, [state], [tail], EVERY_KIND), 0, 1, MEMORY_BYTES)
+        FoldTask(str(tmp_path), CLAIM, plan_of(discipline, [state], [tail], EVERY_KIND), 0, 1, MEMORY_BYTES)
     ).run()
     table = pq.read_table(tmp_path / entry.path)
     assert table.schema == state_schema(EVERY_KIND)
@@ -112,7 +113,7 @@ def test_files_of_an_appended_table_are_packed_without_their_hidden_columns(tmp_
         write_state(tmp_path, "2.parquet", EVERY_KIND, [NULLS]),
     ]
     plan = plan_of("appended", [files[1]], [files[0]], EVERY_KIND)
-    entry = shipped(PackTask(str(tmp_path), plan, tuple(files), 3, MEMORY_BYTES)).run()
+    entry = shipped(PackTask(str(tmp_path), CLAIM, plan, tuple(files), 3, MEMORY_BYTES)).run()
     table = pq.read_table(tmp_path / entry.path)
     assert table.schema == state_schema(EVERY_KIND)
     assert [tuple(row.values()) for row in table.sort_by("x0").to_pylist()] == [ROW, NULLS]
@@ -125,7 +126,7 @@ def test_buckets_are_disjoint_and_together_everything(tmp_path: Path, buckets: i
     rows = [(f"key {i}", float(i)) for i in range(500)]
     state = write_state(tmp_path, "s.parquet", relation, [*rows, (None, None)])
     plan = plan_of("keyed", [state], [], relation)
-    entries = [FoldTask(str(tmp_path), plan, i, buckets, MEMORY_BYTES).run() for i in range(buckets)]
+    entries = [FoldTask(str(tmp_path), CLAIM, plan, i, buckets, MEMORY_BYTES).run() for i in range(buckets)]
     tables = [pq.read_table(tmp_path / entry.path) for entry in entries]
     keys = [key for table in tables for key in table.column("k").to_pylist()]
     assert len(keys) == 501
@@ -139,7 +140,7 @@ def test_buckets_are_disjoint_and_together_everything(tmp_path: Path, buckets: i
 
 def test_a_task_that_is_tried_again_writes_another_file(tmp_path: Path) -> None:
     state = write_state(tmp_path, "s.parquet", EVERY_KIND, [ROW])
-    task = FoldTask(str(tmp_path), plan_of("keyed", [state], [], EVERY_KIND), 0, 1, MEMORY_BYTES)
+    task = FoldTask(str(tmp_path), CLAIM, plan_of("keyed", [state], [], EVERY_KIND), 0, 1, MEMORY_BYTES)
     first, second = task.run(), task.run()
     assert first.path != second.path
     assert replace(first, path="") == replace(second, path="")
@@ -152,7 +153,7 @@ def test_a_file_that_is_missing_or_damaged_is_an_error_in_one_line(
     if content is not None:
         (tmp_path / "damaged.parquet").write_bytes(content)
     plan = plan_of("keyed", [FileEntry("damaged.parquet", 1, 1)], [], EVERY_KIND)
-    failed = run_task(FoldTask(str(tmp_path), plan, 0, 1, MEMORY_BYTES))
+    failed = run_task(FoldTask(str(tmp_path), CLAIM, plan, 0, 1, MEMORY_BYTES))
     assert isinstance(failed, Failed)
     assert isinstance(failed.error, TransientError)
     assert "damaged.parquet" in str(failed.error)
@@ -163,7 +164,9 @@ def test_a_file_that_is_missing_or_damaged_is_an_error_in_one_line(
 def test_a_disk_that_cannot_be_written_is_a_failure_of_the_task_not_of_spark(tmp_path: Path) -> None:
     state = write_state(tmp_path, "s.parquet", EVERY_KIND, [ROW])
     (tmp_path / "tables").write_text("not a directory")
-    failed = run_task(FoldTask(str(tmp_path), plan_of("keyed", [state], [], EVERY_KIND), 0, 1, MEMORY_BYTES))
+    failed = run_task(
+        FoldTask(str(tmp_path), CLAIM, plan_of("keyed", [state], [], EVERY_KIND), 0, 1, MEMORY_BYTES)
+    )
     assert isinstance(failed, Failed)
     assert "could not write" in str(failed.error)
 
@@ -178,7 +181,7 @@ def test_a_tick_writes_one_change_file_for_each_table_that_changed(tmp_path: Pat
     _, parts = read.plan_read(options, OffsetFrontier(0), OffsetFrontier(300), exports, ROWS_MAX)
     relations = {export.table_id: export.relation for export in exports}
     for part in parts:
-        for table_id, file in shipped(ReadTask(str(tmp_path), 17, part)).run().files:
+        for table_id, file in shipped(ReadTask(str(tmp_path), CLAIM, 17, part)).run().files:
             assert file.path.startswith(f"tables/{table_id}/log/17-{part.index}-")
             table = pq.read_table(tmp_path / file.path)
             assert (table.num_rows, file.deletes) == (
@@ -193,7 +196,7 @@ def test_a_chunk_of_a_snapshot_is_a_state_file(tmp_path: Path) -> None:
     options, exports = auction()
     for export in exports:
         chunks = read.plan_snapshot(options, export, OffsetFrontier(200), 50)
-        entries = shipped(GroupTask(tuple(SnapshotTask(str(tmp_path), 17, c) for c in chunks))).run()
+        entries = shipped(GroupTask(tuple(SnapshotTask(str(tmp_path), CLAIM, 17, c) for c in chunks))).run()
         for chunk, entry in zip(chunks, entries, strict=True):
             assert entry.path.startswith(f"tables/{export.table_id}/state/17-{chunk.index}-")
             assert pq.read_table(tmp_path / entry.path).schema == state_schema(export.relation)
@@ -207,7 +210,7 @@ def test_rows_that_were_read_again_later_are_left_out_of_the_chunks_before(tmp_p
         write_state(tmp_path, "second", relation, [(2, "new")]),
         write_state(tmp_path, "third", relation, [(3, "new"), (9, "new")]),
     ]
-    task = shipped(PruneTask(str(tmp_path), export, 17, 0, before, tuple(later), MEMORY_BYTES))
+    task = shipped(PruneTask(str(tmp_path), CLAIM, export, 17, 0, before, tuple(later), MEMORY_BYTES))
     entry = task.run()
     assert (entry.rows, pq.read_table(tmp_path / entry.path).to_pylist()) == (1, [{"id": 1, "v": "old"}])
 
@@ -227,7 +230,7 @@ def test_a_definite_error_of_a_snapshot_is_that_of_its_table_alone(
     changed = replace(LOAD_GENERATOR, reading=lambda secrets: nullcontext(failing))
     monkeypatch.setitem(SOURCE_TYPES, LOAD_GENERATOR.name, changed)
     tasks = tuple(
-        SnapshotTask(str(tmp_path), 1, chunk)
+        SnapshotTask(str(tmp_path), CLAIM, 1, chunk)
         for export in (broken, whole)
         for chunk in read.plan_snapshot(options, export, OffsetFrontier(10), 1_000)
     )
@@ -255,7 +258,7 @@ def test_an_error_or_a_reset_of_one_table_leaves_the_others_as_they_are(
 
     monkeypatch.setitem(SOURCE_TYPES, LOAD_GENERATOR.name, replace(LOAD_GENERATOR, read=reading))
     parts = [ReadPart(LOAD_GENERATOR.name, options, i * 100, i * 100 + 100, exports, i) for i in range(3)]
-    written = [shipped(ReadTask(str(tmp_path), 9, part)).run() for part in parts]
+    written = [shipped(ReadTask(str(tmp_path), CLAIM, 9, part)).run() for part in parts]
     files, errors = gather(pickle.loads(pickle.dumps(written)))
     assert {id_: error.message for id_, error in errors.items()} == {broken: "became text"}
     assert broken not in files

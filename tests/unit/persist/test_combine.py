@@ -59,6 +59,7 @@ COLUMNS = (
 KEYED = Relation(COLUMNS, ((0, 1),))
 UNKEYED = Relation(COLUMNS)
 MEMORY_BYTES = 256 * 1024 * 1024
+CLAIM = "1-1"
 
 keys = st.tuples(st.none() | st.integers(0, 2), st.sampled_from([None, "", "it's", "ä"]))
 values = st.tuples(
@@ -149,7 +150,7 @@ class TableAgainstModel(RuleBasedStateMachine):
     @rule(buckets=st.integers(1, 3))
     def fold(self, buckets: int) -> None:
         plan = self.newest_plan()
-        tasks = [FoldTask(str(self.directory), plan, i, buckets, MEMORY_BYTES) for i in range(buckets)]
+        tasks = [FoldTask(str(self.directory), CLAIM, plan, i, buckets, MEMORY_BYTES) for i in range(buckets)]
         self.states[self.ts] = tuple(file for file in (task.run() for task in tasks) if file.rows)
         assert sum(file.rows for file in self.states[self.ts]) == sum(self.expected[self.ts].values())
 
@@ -175,7 +176,7 @@ class Appended(TableAgainstModel):
         large = [file for file in present if file.bytes >= small_bytes]
         small = tuple(file for file in present if file.bytes < small_bytes)
         if small:
-            large.append(PackTask(str(self.directory), plan, small, 0, MEMORY_BYTES).run())
+            large.append(PackTask(str(self.directory), CLAIM, plan, small, 0, MEMORY_BYTES).run())
         by_path = sorted(large, key=lambda file: file.path)  # as the ledger hands them out
         self.states[self.ts] = tuple(FileEntry(file.path, file.rows, file.bytes) for file in by_path)
 
@@ -277,7 +278,7 @@ def test_a_state_may_mix_files_with_and_without_hidden_columns(tmp_path: Path, l
     state = [taken, packed] if log_first else [packed, taken]
     expected = bag([(1, "packed"), (2, "taken as it was")])
     assert Reader(tmp_path).rows(simple_plan("appended", state, [])) == expected
-    task = PackTask(str(tmp_path), simple_plan("appended", state, []), tuple(state), 0, MEMORY_BYTES)
+    task = PackTask(str(tmp_path), CLAIM, simple_plan("appended", state, []), tuple(state), 0, MEMORY_BYTES)
     assert Reader(tmp_path).rows(simple_plan("appended", [task.run()], [])) == expected
 
 
