@@ -89,7 +89,8 @@ async def _serve(options: ServerOptions) -> None:
     ending = asyncio.create_task(stop.wait())
     fenced = asyncio.create_task(controller.fenced.wait())
     await asyncio.wait([web, ending, fenced], return_when=asyncio.FIRST_COMPLETED)
-    if web.done() and not ending.done():
+    broken = web.done() and not ending.done()
+    if broken:
         log.error("http server ended", error=str(web.exception()))
     stop.set()
     log.info("server ends")
@@ -99,6 +100,8 @@ async def _serve(options: ServerOptions) -> None:
     await asyncio.wait([web], timeout=1.0)
     ledger.close()
     catalog.close()
+    if broken:
+        raise SystemExit(1)  # whoever watches over us begins again
 
 
 async def _listen(server: PgWireServer, what: str, option: str) -> None:

@@ -51,6 +51,7 @@ CATCH_ALL_HOMES: dict[str, str] = {
     "headwater/pgwire/server.py": "the session's edge: a bug becomes XX000 with a reference number",
     "headwater/pgwire/session.py": "the session loop, the same",
     "headwater/cluster/ingestion.py": "the ingestion loop: a bug stalls one source, not the cluster",
+    "headwater/cluster/server.py": "a connection's loop: a bug is logged, and all is stated again",
     "headwater/cluster/backfill.py": "a backfill's loop: a bug stops the tables of one batch, and is shown",
     "headwater/cluster/maintenance.py": "the loop of folds and drops: other tables need it as well",
     "headwater/coordinator/subscribe.py": "a hub's loop: those who wait for it are told",

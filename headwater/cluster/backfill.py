@@ -159,8 +159,9 @@ class Backfill:
                 if self._complete():
                     return
                 continue
-            except DriverLost:
-                return  # the ingestion's thread notices too and ends the process
+            except DriverLost as error:
+                self._ingestion.driver_lost(error)
+                return
             except HeadwaterError as error:
                 log.warning("backfill stalled", tables=sorted(self._exports), error=str(error))
                 self._stall(str(error), getattr(error, "hint", None))

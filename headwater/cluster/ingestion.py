@@ -49,6 +49,7 @@ NAMESPACES = {"load-generator": "generator"}
 RECREATE = "Drop the table and create it again, or create another one beside it."
 RECREATE_ALL = "Drop the source and create it again: what is upstream now does not continue what was read."
 LEAVE_TO_ONE = "Another process writes this source: see to it that one server alone uses the data directory."
+TRIED_AGAIN = "It is tried again; the cluster's log says more."
 START_AGAIN = "A defect, but what is written is whole. Start the server again; the cluster's log says more."
 
 
@@ -155,10 +156,23 @@ class Ingestion:
     # The loop
 
     def _run(self) -> None:
-        try:
-            self._loop()
-        finally:
-            self._close_reader()
+        while True:
+            try:
+                self._loop()
+                return
+            except Exception as error:
+                # Where a failure is dealt with something failed as well: the disk may be full.
+                log.exception("ingestion failed", source=self.source_id, retry_in_s=RETRY_DELAY_S_MAX)
+                self._world.set_status(self.source_id, "stalled", f"internal: {error!r}", TRIED_AGAIN)
+            finally:
+                self._close_reader()
+            with self._wake:
+                if not self._stopping:
+                    self._wake.wait(RETRY_DELAY_S_MAX)
+
+    def driver_lost(self, error: Exception) -> None:
+        """The JVM has gone; whoever notices says so, since a source that rests would not."""
+        self._lost(error)
 
     def _loop(self) -> None:
         clock = self._world.clock
@@ -205,7 +219,7 @@ class Ingestion:
                 # Nobody foresaw it, and it may pass; the other sources go on.
                 log.exception("ingestion failed", source=self.source_id, retry_in_s=delay_s)
                 cause = f"internal: {type(error).__name__}: {error}"
-                self._stall(cause, "It is tried again; the cluster's log says more.")
+                self._stall(cause, TRIED_AGAIN)
                 wait_s, delay_s = delay_s, min(delay_s * 2, RETRY_DELAY_S_MAX)
             with self._wake:
                 if not self._dirty and not self._stopping and wait_s > 0:
@@ -298,7 +312,11 @@ class Ingestion:
         self._checked_s = NEVER_S  # what happened meanwhile shows at once
         if self._reader is not None:
             reader, self._reader = self._reader, None
-            reader.close()
+            try:
+                reader.close()
+            except Exception:
+                # It is let go of all the same; what follows must not depend on how.
+                log.exception("could not close the connection to the upstream", source=self.source_id)
 
     def _frontier(self) -> Frontier:
         return self.source_type.frontier_from_json(self._writer.frontier)
@@ -321,6 +339,9 @@ class Ingestion:
             if table_id not in wanted:
                 self._backfills.pop(table_id, None)
                 backfill.stop_table(table_id)
+            elif not backfill.alive() and self._backfills.pop(table_id, None) is not None:
+                # Its thread could not begin, or ended as nobody foresaw: another one goes on.
+                self._unfinished |= {table_id} & self._members.keys()
         if self._wanted.paused:
             self._stop_backfills()
         else:

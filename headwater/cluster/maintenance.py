@@ -74,27 +74,33 @@ class Maintenance:
         checked_s = clock.monotonic_s()
         swept_s = checked_s - SWEEP_INTERVAL_S  # the process before us may have left something
         while not self._stopping.wait(_TURN_S):
-            try:
-                self._drop()
-                self._forget()
-                now_s = clock.monotonic_s()
-                if self._world.committed.is_set() or now_s - checked_s > FOLD_CHECK_S_MAX:
-                    self._world.committed.clear()
-                    checked_s = now_s
-                    self._fold()
-                if now_s - swept_s >= SWEEP_INTERVAL_S:
-                    swept_s = now_s
-                    world = self._world
-                    removed = sweep(world.ledger, world.data_dir, world.claims.under_way)
-                    if removed:
-                        log.info("files swept", files=len(removed))
-            except DriverLost as error:
-                self._lost(error)
-                return
-            except (HeadwaterError, OSError) as error:
-                log.warning("maintenance failed", error=str(error), hint=getattr(error, "hint", None))
-            except Exception:
-                log.exception("maintenance failed")  # and goes on: other tables need it as well
+            self._attempt(self._drop)
+            self._attempt(self._forget)
+            now_s = clock.monotonic_s()
+            if self._world.committed.is_set() or now_s - checked_s > FOLD_CHECK_S_MAX:
+                self._world.committed.clear()
+                checked_s = now_s
+                self._attempt(self._fold)
+            if now_s - swept_s >= SWEEP_INTERVAL_S:
+                swept_s = now_s
+                self._attempt(self._sweep)
+
+    def _attempt(self, step: Callable[[], None]) -> None:
+        """One step of a turn: where it fails the others are due all the same."""
+        try:
+            step()
+        except DriverLost as error:
+            self._lost(error)
+        except (HeadwaterError, OSError) as error:
+            hint = getattr(error, "hint", None)
+            log.warning("maintenance failed", step=step.__name__[1:], error=str(error), hint=hint)
+        except Exception:
+            log.exception("maintenance failed", step=step.__name__[1:])
+
+    def _sweep(self) -> None:
+        removed = sweep(self._world.ledger, self._world.data_dir, self._world.claims.under_way)
+        if removed:
+            log.info("files swept", files=len(removed))
 
     def _drop(self) -> None:
         with self._lock:

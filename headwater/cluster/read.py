@@ -142,6 +142,16 @@ def _filled_sql(columns: list[str], keys: list[str], state: str, tail: str) -> s
 
 SEE_LOG = "A defect; nothing is lost by it. The cluster's log says more."
 
+
+def no_thread() -> UserError:
+    """For a statement whose thread could not be started."""
+    return UserError(
+        "the cluster could not start a thread for this statement",
+        "53000",
+        hint="Run it again, or raise the limit of processes and threads (ulimit -u).",
+    )
+
+
 Report = Callable[[Sequence[tuple[Any, bytes]]], None]
 """Sends messages with their payloads, all of them or none."""
 
@@ -183,7 +193,13 @@ class Reader:
         run = Run(peek, self._report)
         with self._lock:
             self._running[peek.peek_id] = run
-        threading.Thread(target=self._run, args=(run,), name=f"peek-{peek.peek_id}", daemon=True).start()
+        thread = threading.Thread(target=self._run, args=(run,), name=f"peek-{peek.peek_id}", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            self._fail(run, no_thread())
+            with self._lock:
+                del self._running[peek.peek_id]
 
     def cancel(self, command: CancelPeek) -> None:
         """Stop its jobs, also those that it has not begun; the peek then ends without an answer."""

@@ -19,18 +19,18 @@ from typing import Any
 
 import structlog
 
-from headwater.cluster.ingestion import Ingestion
+from headwater.cluster.ingestion import START_AGAIN, Ingestion
 from headwater.cluster.jobs import Jobs
 from headwater.cluster.kernels_spark import prepare
 from headwater.cluster.maintenance import Maintenance
-from headwater.cluster.read import Reader
+from headwater.cluster.read import Reader, no_thread
 from headwater.cluster.spark import build_session
 from headwater.cluster.verify import Verification
 from headwater.cluster.world import World
 from headwater.core import protocol
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import InvariantViolation, TransientError
-from headwater.core.limits import SHUTDOWN_S_MAX
+from headwater.core.limits import RETRY_DELAY_S_MIN, SHUTDOWN_S_MAX
 from headwater.core.sockets import socket_path
 from headwater.observe.failpoints import arm_from
 from headwater.observe.log import configure
@@ -42,6 +42,8 @@ from headwater.persist.secrets import SecretStore
 log = structlog.get_logger("cluster")
 
 EXIT_DRIVER_LOST = 70
+THREADS = "Raise the limit of processes and threads (ulimit -u); it is tried again."
+RESTATED = "a command failed; the environment will state everything again"
 
 
 class Connection:
@@ -135,19 +137,20 @@ class Cluster:
 
     def serve(self, connection: Connection) -> None:
         """Obey one environment until it goes or a newer one comes."""
-        hello = connection.receive()
-        with self._greeting:
-            welcome = isinstance(hello, protocol.Hello) and self._greet(connection, hello)
-        if not welcome:
-            connection.close()
-            return
-        for status in list(self.world.statuses.values()):
-            connection.send(status)
         try:
+            hello = connection.receive()
+            with self._greeting:
+                welcome = isinstance(hello, protocol.Hello) and self._greet(connection, hello)
+            if not welcome:
+                return
+            for status in list(self.world.statuses.values()):
+                connection.send(status)
             while (command := connection.receive()) is not None and self._connection is connection:
                 self._obey(command)
         except TransientError as error:
-            log.warning("a command failed; the environment will state everything again", error=str(error))
+            log.warning(RESTATED, error=str(error))
+        except Exception:
+            log.exception(RESTATED)
         finally:
             connection.close()
 
@@ -207,8 +210,13 @@ class Cluster:
         self._verifications = {
             id_: other for id_, other in list(self._verifications.items()) if other.alive()
         }
+        try:
+            verification.start()
+        except RuntimeError:
+            error = no_thread()
+            self.report(protocol.PeekFailed(command.peek_id, error.sqlstate, error.message, None, error.hint))
+            return
         self._verifications[command.peek_id] = verification
-        verification.start()
 
     def _run_ingestion(self, command: protocol.RunIngestion) -> None:
         self._stated.add(command.source_id)
@@ -218,9 +226,19 @@ class Cluster:
             for message in running.restated():
                 self.report(message)
             return
-        ingestion = Ingestion(self.world, command, driver_lost)
+        try:
+            ingestion = Ingestion(self.world, command, driver_lost)
+            ingestion.start()
+        except RuntimeError as error:  # the machine has no thread for it, nor for others; stated again soon
+            what = f"could not start a thread for source {command.source_id}"
+            self.world.set_status(command.source_id, "stalled", what, THREADS)
+            raise TransientError(what, THREADS) from error
+        except Exception as error:
+            # The other sources are stated next, and run.
+            log.exception("a source cannot be run", source=command.source_id)
+            self.world.set_status(command.source_id, "failed", f"internal: {error!r}", START_AGAIN)
+            return
         self._ingestions[command.source_id] = ingestion
-        ingestion.start()
 
     def _stop_unstated(self) -> None:
         for source_id in [id_ for id_ in self._ingestions if id_ not in self._stated]:
@@ -327,11 +345,18 @@ def run_cluster(options: ClusterOptions) -> None:
 
 
 def _accept(sock: socket.socket, cluster: Cluster) -> None:
-    while True:
+    """Until the cluster stops: without it no environment finds its way here again."""
+    while not cluster.stopped.is_set():
         try:
             accepted, _ = sock.accept()
-        except OSError:
-            return
-        threading.Thread(
-            target=cluster.serve, args=(Connection(accepted),), name="serve", daemon=True
-        ).start()
+        except OSError as error:
+            if not cluster.stopped.wait(RETRY_DELAY_S_MIN):  # too many open files, say
+                log.warning("could not accept a connection", error=error.strerror or str(error))
+            continue
+        connection = Connection(accepted)
+        try:
+            threading.Thread(target=cluster.serve, args=(connection,), name="serve", daemon=True).start()
+        except RuntimeError as error:
+            log.warning("could not serve a connection", error=str(error), hint=THREADS)
+            connection.close()
+            cluster.stopped.wait(RETRY_DELAY_S_MIN)

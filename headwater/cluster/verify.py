@@ -85,8 +85,8 @@ class Verification:
         peek_id = self._command.peek_id
         try:
             rows = self._verify()
-        except DriverLost:
-            return  # the process is about to end, and the statement is sent again to the next one
+        except DriverLost as error:
+            self._ingestion.driver_lost(error)  # the statement is sent again to the next process
         except (HeadwaterError, OSError) as error:
             sqlstate = error.sqlstate if isinstance(error, UserError) else "58000"
             hint = getattr(error, "hint", None)

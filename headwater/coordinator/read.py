@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -390,9 +391,10 @@ class Reads:
                         yield batch
         finally:
             self._world.controller.end_peek(peek.peek_id)
-            asyncio.get_running_loop().run_in_executor(
-                None, remove_result, self._world.data_dir, peek.peek_id
-            )
+            with suppress(RuntimeError):  # no thread for it: the next start takes it away
+                asyncio.get_running_loop().run_in_executor(
+                    None, remove_result, self._world.data_dir, peek.peek_id
+                )
 
     async def spark_plan(self, read: PreparedRead) -> str:
         """Spark's own plan, for EXPLAIN."""

@@ -23,6 +23,7 @@ import json
 import logging
 import os
 import sys
+import threading
 from collections.abc import Mapping, MutableMapping
 from datetime import UTC, datetime
 from typing import Any, TextIO, cast
@@ -69,6 +70,16 @@ def configure(options: LogOptions, stream: TextIO | None = None, clock: Clock = 
     root = logging.getLogger()
     root.handlers[:] = [_ForeignRecords()]
     root.setLevel(max(LEVELS[options.level], logging.WARNING))
+    threading.excepthook = _thread_ended
+
+
+def _thread_ended(ended: threading.ExceptHookArgs) -> None:
+    """No thread goes without a word: what nobody caught in it is a line like others."""
+    if ended.exc_type is SystemExit:
+        return
+    name = "unknown" if ended.thread is None else ended.thread.name
+    error = (ended.exc_type, ended.exc_value, ended.exc_traceback)
+    logger().error("a thread ended by an error", thread=name, exc_info=error)
 
 
 def chosen_format(wanted: LogFormat, terminal: bool) -> LogFormat:

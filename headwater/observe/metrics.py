@@ -65,6 +65,12 @@ _QUERY_SECONDS = Histogram(
 _CLUSTER_RESTARTS = Counter(
     "headwater_cluster_restarts", "Times a cluster process was started again", ["cluster"], registry=REGISTRY
 )
+_LOOP_FAILURES = Counter(
+    "headwater_loop_failures",
+    "Times a loop of the server failed and began again",
+    ["loop"],
+    registry=REGISTRY,
+)
 _CONNECTIONS = Gauge("headwater_connections", "Open SQL connections", registry=REGISTRY)
 _SUBSCRIPTIONS = Gauge("headwater_subscriptions", "Running subscriptions", registry=REGISTRY)
 
@@ -117,6 +123,11 @@ def queried(engine: Engine, outcome: Outcome, seconds: float) -> None:
 def cluster_started(cluster: str, again: bool) -> None:
     """A cluster's process was started; from 0 on, because a rise from nothing is not seen as one."""
     _CLUSTER_RESTARTS.labels(cluster).inc(int(again))
+
+
+def loop_begun(loop: str, again: bool) -> None:
+    """A loop in the background has begun; from 0 on, because a rise from nothing is not seen as one."""
+    _LOOP_FAILURES.labels(loop).inc(int(again))
 
 
 def connection_opened() -> None:

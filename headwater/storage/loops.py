@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from headwater.core.limits import RETRY_DELAY_S_MAX, RETRY_DELAY_S_MIN
+from headwater.observe import metrics
 
 log = structlog.get_logger("loops")
 
@@ -19,9 +20,19 @@ log = structlog.get_logger("loops")
 async def keep_running(name: str, loop: Callable[[], Awaitable[None]]) -> None:
     """Until cancelled; after each failure the next one begins later."""
     delay_s = RETRY_DELAY_S_MIN
+    again = False
     while True:
+        metrics.loop_begun(name, again)
+        again = True
         try:
             await loop()
+            log.error("a loop ended and begins again", loop=name, retry_in_s=delay_s)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Something that it waited for was cancelled, and not the loop.
+            log.exception("a loop failed and begins again", loop=name, retry_in_s=delay_s)
         except Exception:
             log.exception("a loop failed and begins again", loop=name, retry_in_s=delay_s)
         await asyncio.sleep(delay_s)

@@ -7,15 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from headwater.cluster.backfill import Backfill
 from headwater.cluster.ingestion import Counters, Ingestion
 from headwater.core import protocol
 from headwater.core.clock import SYSTEM_CLOCK
+from headwater.core.errors import DefiniteError, TransientError
 from headwater.core.relation import Column, Relation
 from headwater.core.types import INT8
 from headwater.persist.layout import metadata_path
 from headwater.persist.ledger import Ledger
 from headwater.sources.contract import Export
-from headwater.sources.load_generator import resolve_options
+from headwater.sources.load_generator import references, resolve_options
 from tests.chaos.test_fencing import TasksHere, status_of, world_of
 from tests.support.server import eventually
 
@@ -93,3 +97,86 @@ def test_a_point_that_was_passed_before_a_restart_is_not_used_again(tmp_path: Pa
     ingestion._open()
     assert ingestion._points == {"u3": 11}
     ledger.close()
+
+
+class StubbornReader:
+    """Cannot be closed."""
+
+    closed = 0
+
+    def close(self) -> None:
+        self.closed += 1
+        raise OSError("nobody foresaw that either")
+
+
+def test_a_source_goes_on_when_dealing_with_a_failure_fails_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwater.cluster.ingestion.RETRY_DELAY_S_MAX", 0.01)
+    options = resolve_options("COUNTER", {"TICK INTERVAL": "1ms"}, SYSTEM_CLOCK.now_ms() - 1_000)
+    wanted = protocol.RunIngestion("u1", "load-generator", options, 20, [], "quickstart", False)
+    heard: list[Any] = []
+    ledger = Ledger(metadata_path(tmp_path))
+    ingestion = Ingestion(world_of(tmp_path, ledger, heard), wanted, lambda _: None)
+    reader: Any = StubbornReader()
+    turns: list[str] = []
+    turn = ingestion._turn
+
+    def fail_once() -> None:
+        turns.append("turn")
+        if len(turns) == 1:
+            ingestion._reader = reader
+            raise DefiniteError("t", "1", "the source is lost")
+        turn()
+
+    def cannot_fail(error: DefiniteError) -> None:
+        raise TransientError("the disk is full")
+
+    monkeypatch.setattr(ingestion, "_turn", fail_once)
+    monkeypatch.setattr(ingestion, "_fail", cannot_fail)
+    try:
+        ingestion.start()
+        eventually(lambda: status_of(heard, "u1") == "running")
+        assert reader.closed == 1
+        stalled = [m.error for m in heard if isinstance(m, protocol.Status) and m.status == "stalled"]
+        assert stalled == ["internal: TransientError('the disk is full')"]
+    finally:
+        ingestion.stop()
+        ingestion.join(10.0)
+        ledger.close()
+
+
+def test_a_backfill_whose_thread_cannot_begin_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = resolve_options("COUNTER", {"TICK INTERVAL": "1ms"}, SYSTEM_CLOCK.now_ms() - 1_000)
+    reference = references(options)[0]
+    names = tuple(reference.relation.column_names())
+    export = Export("u2", reference.path(), reference.relation, names, reference.discipline)
+    stated = [export.to_json()]
+    wanted = protocol.RunIngestion("u1", "load-generator", options, 20, stated, "quickstart", False)
+    ledger = Ledger(metadata_path(tmp_path))
+    refused: list[Backfill] = []
+    start = Backfill.start
+
+    def refuse_once(backfill: Backfill) -> None:
+        if not refused:
+            refused.append(backfill)
+            raise RuntimeError("can't start new thread")
+        start(backfill)
+
+    monkeypatch.setattr(Backfill, "start", refuse_once)
+    ingestion = Ingestion(world_of(tmp_path, ledger, []), wanted, lambda _: None)
+
+    def readable() -> bool:
+        found = ledger.collection("u2")
+        return found is not None and found.hydrated
+
+    try:
+        ingestion.start()
+        eventually(readable)
+        assert len(refused) == 1
+    finally:
+        ingestion.stop()
+        ingestion.join(10.0)
+        ledger.close()

@@ -5,6 +5,7 @@ Method: the real server over pairs of sockets, while reports are made without a 
 
 from __future__ import annotations
 
+import errno
 import socket
 import threading
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from headwater.cluster.read import Reader
-from headwater.cluster.server import Cluster, Connection
+from headwater.cluster.server import Cluster, Connection, _accept
 from headwater.cluster.world import World
 from headwater.core import protocol
 from headwater.core.clock import SYSTEM_CLOCK
@@ -131,3 +132,69 @@ def test_nobody_closes_what_another_still_uses(cluster: Cluster) -> None:
     newer.close()
     sending.join(WAIT_S_MAX)
     assert not sending.is_alive()
+
+
+class Exhausted:
+    """A listening socket of a process that has too many open files for a while."""
+
+    def __init__(self, accepted: socket.socket) -> None:
+        self.failures = 2
+        self._accepted = [accepted]
+        self._nothing = threading.Event()
+
+    def accept(self) -> tuple[socket.socket, str]:
+        if self.failures:
+            self.failures -= 1
+            raise OSError(errno.EMFILE, "Too many open files")
+        if not self._accepted:
+            self._nothing.wait()
+        return self._accepted.pop(), ""
+
+
+def test_connections_are_accepted_again_after_there_were_too_many_files(cluster: Cluster) -> None:
+    ours, theirs = socket.socketpair()
+    ours.settimeout(WAIT_S_MAX)
+    listening: Any = Exhausted(theirs)
+    threading.Thread(target=_accept, args=(listening, cluster), daemon=True).start()
+    environment = Connection(ours)
+    environment.send(protocol.Hello(1, protocol.PROTOCOL_VERSION, 0))
+    assert isinstance(environment.receive(), protocol.Welcome)
+    assert listening.failures == 0
+    environment.close()
+
+
+def test_who_says_what_nobody_understands_is_hung_up_on(cluster: Cluster) -> None:
+    ours, theirs = socket.socketpair()
+    ours.settimeout(WAIT_S_MAX)
+    serving = threading.Thread(target=cluster.serve, args=(Connection(theirs),), daemon=True)
+    serving.start()
+    ours.sendall(protocol.encode(protocol.Shutdown()).replace(b"Shutdown", b"Shut-up!"))
+    assert Connection(ours).receive() is None
+    serving.join(WAIT_S_MAX)
+    assert not serving.is_alive()
+    ours.close()
+
+
+def test_a_source_that_cannot_be_run_says_so_and_the_next_command_is_heard(cluster: Cluster) -> None:
+    environment = greet(cluster, 1)
+    assert isinstance(environment.receive(), protocol.Welcome)
+    environment.send(protocol.RunIngestion("u1", "of no known kind", {}, 1_000, [], "quickstart", False))
+    environment.send(protocol.Shutdown())
+    assert cluster.stopped.wait(WAIT_S_MAX)
+    status = cluster.world.statuses["u1"]
+    assert (status.status, status.error) == ("failed", "internal: KeyError('of no known kind')")
+    environment.close()
+
+
+def test_a_peek_that_gets_no_thread_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+    nothing: Any = None
+    reader = Reader(nothing, tmp_path, told.extend, lambda _: None)
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    reader.start(protocol.Peek("p1", "SELECT 1", {}, {}, "reads", False))
+    ((failed, _),) = told
+    assert (failed.peek_id, failed.sqlstate) == ("p1", "53000")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -34,8 +35,9 @@ class StoppedClock:
 @pytest.fixture(autouse=True)
 def restored() -> Iterator[None]:
     root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
+    handlers, level, hook = list(root.handlers), root.level, threading.excepthook
     yield
+    threading.excepthook = hook
     structlog.reset_defaults()
     logging.captureWarnings(False)
     root.handlers[:] = handlers
@@ -112,3 +114,17 @@ def test_auto_is_for_people_on_a_terminal_and_for_files_elsewhere() -> None:
     assert log.chosen_format("auto", terminal=True) == "console"
     assert log.chosen_format("auto", terminal=False) == "keyvalue"
     assert log.chosen_format("json", terminal=True) == "json"
+
+
+def test_a_thread_that_ends_by_an_error_leaves_a_line() -> None:
+    stream = configured()
+
+    def break_down() -> None:
+        raise MemoryError("no more")
+
+    thread = threading.Thread(target=break_down, name="of the test")
+    thread.start()
+    thread.join()
+    line, _, trace = stream.getvalue().partition("\n")
+    assert line.endswith("ERROR a thread ended by an error  thread='of the test'")
+    assert "MemoryError: no more" in trace

@@ -9,6 +9,7 @@ import asyncio
 
 import pytest
 
+from headwater.observe import metrics
 from headwater.storage.loops import keep_running
 
 WAIT_S_MAX = 10.0
@@ -35,3 +36,29 @@ def test_a_loop_that_fails_begins_again() -> None:
 
     asyncio.run(main())
     assert begun == [0, 1, 2]
+
+
+def test_a_loop_begins_again_when_what_it_waits_for_is_cancelled() -> None:
+    begun: list[int] = []
+
+    async def main() -> None:
+        going = asyncio.Event()
+
+        async def loop() -> None:
+            begun.append(len(begun))
+            if len(begun) == 1:
+                other: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                other.cancel()
+                await other
+            going.set()
+            await asyncio.Event().wait()
+
+        task = asyncio.create_task(keep_running("that waits", loop))
+        await asyncio.wait_for(going.wait(), WAIT_S_MAX)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert begun == [0, 1]
+    assert metrics.value("headwater_loop_failures_total", loop="that waits") == 1
