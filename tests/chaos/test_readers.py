@@ -197,6 +197,8 @@ def test_a_subscriber_that_does_not_read_is_ended_unless_it_still_has_the_snapsh
             )
         eventually(lambda: reads.rows.total() == 202)
         reads.stop()
+        on_its_way = follows.execute("FETCH 60 c WITH (timeout = '60s')").fetchall()
+        assert sorted(row[2] for row in on_its_way) == list(range(50))
         with pytest.raises(psycopg.errors.OutOfMemory, match="fell behind") as told:
             follows.execute("FETCH 60 c WITH (timeout = '60s')")
         assert "public.flood" in (told.value.diag.message_detail or "")
