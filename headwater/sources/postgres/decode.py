@@ -33,6 +33,7 @@ from headwater.formats.text import from_text
 from headwater.sources.contract import Export, ReadPart, Reset, Side
 from headwater.sources.postgres import pgoutput
 from headwater.sources.postgres.frontier import lsn_text
+from headwater.sources.postgres.identity import speaks_for_itself, switched, unsent
 from headwater.sources.postgres.pgoutput import (
     Integers,
     RelationMessage,
@@ -167,6 +168,7 @@ class Decoder:
             if not len(mine):
                 continue
             places = self._places(export, relation, mine, unsaid)
+            self._check_identity(export, relation, mine)
             for start in range(0, len(mine), _BATCH_MESSAGES):
                 chosen = mine[start : start + _BATCH_MESSAGES]
                 yield self._batch(export, len(relation.columns), places, chosen)
@@ -195,6 +197,15 @@ class Decoder:
                 )
             places.append(place)
         return places
+
+    def _check_identity(self, export: Export, relation: RelationMessage, numbers: Integers) -> None:
+        """Updates and deletions carry the key, or there are none."""
+        lacking = unsent(export, relation) if speaks_for_itself(export) else ()
+        if lacking:
+            kinds = self.stretch.kinds[numbers]
+            refused = numbers[(kinds == pgoutput.UPDATE) | (kinds == pgoutput.DELETE)]
+            if len(refused):
+                raise self.error(export, refused[0], switched(export.details, lacking))
 
     def error(self, export: Export, number: int, message: str) -> DefiniteError:
         """A definite error at a message."""

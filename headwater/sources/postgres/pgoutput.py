@@ -35,17 +35,19 @@ BEGIN, COMMIT, RELATION, INSERT, UPDATE, DELETE, TRUNCATE = (ord(kind) for kind 
 OLD_KEY, OLD_ROW, NEW = (ord(kind) for kind in "KON")
 NULL, UNCHANGED, TEXT = (ord(kind) for kind in "nut")
 
+_IN_IDENTITY: Final = 1
 _PADDING: Final = bytes(8)
 """Lets a length be read, and thrown away, where a buffer ends with a NULL."""
 
 
 @dataclass(frozen=True, slots=True)
 class RelationColumn:
-    """A column as a Relation message describes it."""
+    """A column as a Relation message describes it; `identity`: old keys and old rows have it."""
 
     name: str
     type_oid: int
     typmod: int
+    identity: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +71,18 @@ def parse_relation(message: bytes) -> RelationMessage:
     at += 3
     columns = []
     for _ in range(count):
+        flags = message[at]
         column, at = _string(message, at + 1)
         type_oid, typmod = struct.unpack_from(">Ii", message, at)
-        columns.append(RelationColumn(column, type_oid, typmod))
+        columns.append(RelationColumn(column, type_oid, typmod, bool(flags & _IN_IDENTITY)))
         at += 8
     return RelationMessage(oid, namespace, name, identity, tuple(columns))
+
+
+def parse_truncate(message: bytes) -> tuple[int, ...]:
+    """The tables that a Truncate message empties."""
+    (count,) = struct.unpack_from(">I", message, 1)
+    return struct.unpack_from(f">{count}I", message, 6)
 
 
 def _string(message: bytes, at: int) -> tuple[str, int]:
@@ -122,9 +131,7 @@ class Stretch:
         """By table: the number of the last message that truncates it."""
         last: dict[int, int] = {}
         for number in self.of_kind(TRUNCATE).tolist():
-            message = self.message(number)
-            (count,) = struct.unpack_from(">I", message, 1)
-            last.update(dict.fromkeys(struct.unpack_from(f">{count}I", message, 6), number))
+            last.update(dict.fromkeys(parse_truncate(self.message(number)), number))
         return last
 
     def tuples(self, at: Integers, count: int, kept: Collection[int]) -> tuple[Tuples, Integers]:

@@ -27,12 +27,22 @@ def commit(lsn: int, end: int) -> bytes:
 
 
 def relation(
-    columns: Sequence[tuple[str, int]], oid: int = OID, name: str = "t", schema: str = "public"
+    columns: Sequence[tuple[str, int]],
+    oid: int = OID,
+    name: str = "t",
+    schema: str = "public",
+    identity: Sequence[str] | None = None,
 ) -> bytes:
+    """A table's shape; its replica identity has these columns, or all."""
     text = b"R" + struct.pack(">I", oid) + schema.encode() + b"\0" + name.encode() + b"\0d"
     text += struct.pack(">H", len(columns))
     for column, type_oid in columns:
-        text += b"\1" + column.encode() + b"\0" + struct.pack(">Ii", type_oid, -1)
+        text += (
+            bytes([identity is None or column in identity])
+            + column.encode()
+            + b"\0"
+            + struct.pack(">Ii", type_oid, -1)
+        )
     return text
 
 

@@ -264,3 +264,42 @@ def test_any_history_of_a_counted_table_is_replayed(history: Sequence[tuple[bool
     for op, key, name in decoded(stream.segment(in_transaction(*messages)), stream.export("counted")):
         replayed[key, name] += 1 if op == "+" else -1
     assert +replayed == +rows
+
+
+OTHER = stream.relation([("id", 23), ("name", 25)], identity=("name",))
+"""What the upstream says once its replica identity is an index over the name alone."""
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        stream.update((2, "a")),  # the name is the same, and so nothing is said of the old row
+        stream.update((1, "b"), key=(None, "a")),
+        stream.delete(key=(None, "a")),
+    ],
+)
+def test_an_identity_without_the_key_ends_the_table_at_the_first_change(message: bytes) -> None:
+    messages = in_transaction(stream.insert((1, "a")), OTHER, stream.insert((5, "e")), message)
+    came, error = decoded(stream.segment(messages), stream.export())
+    assert came == ("+", 1, "a")
+    assert isinstance(error, DefiniteError)
+    assert error.position == "0/64"
+    assert "replica identity of source table t with oid 16384 was switched and no longer has id" in str(error)
+    assert "ALTER TABLE public.t REPLICA IDENTITY FULL" in str(error)
+
+
+def test_a_switch_that_is_taken_back_before_any_change_does_not_matter() -> None:
+    messages = in_transaction(
+        OTHER, stream.insert((1, "a")), SHAPE, stream.update((2, "a"), key=(1, None)), OTHER
+    )
+    assert decoded(stream.segment(messages), stream.export()) == [
+        ("+", 1, "a"),
+        ("-", 1, None),
+        ("+", 2, "a"),
+    ]
+
+
+def test_a_wider_identity_carries_the_key_too() -> None:
+    wider = stream.relation([("id", 23), ("name", 25)], identity=("name", "id"))
+    messages = in_transaction(wider, stream.update((1, "b"), key=(1, "a")), stream.delete(key=(1, "b")))
+    assert decoded(stream.segment(messages), stream.export()) == [("+", 1, "b"), ("-", 1, "b")]
