@@ -218,10 +218,10 @@ class Backfill:
         side = side_of(exports[0], base) if base is not None else None
         if base is not None and side is not None:
             prepared = self._type.prepare_snapshot(options, secrets, (side,))
-            return SidePoint(prepared, side, base)
+            return SidePoint(prepared, side, base, self._ingestion.seen)
         donors = self._ingestion.donors(exports)
         if donors is not None:
-            return OwnPoint(donors)
+            return OwnPoint(donors, self._ingestion.seen)
         return self._type.prepare_snapshot(options, secrets, exports)
 
     def _read_all(self, prepared: SnapshotPoint, claim: str) -> bool:

@@ -12,11 +12,11 @@ not let go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
 from headwater.core.frontier import Frontier
-from headwater.sources.contract import Export, SnapshotChunk, Taken
+from headwater.sources.contract import SEEN, Export, SnapshotChunk, Taken
 
 DONOR = "donor"
 
@@ -62,12 +62,18 @@ def is_own(point: Any) -> bool:
 class OwnPoint:
     """Where tables are copied from others; a restart copies anew, at another binding."""
 
-    def __init__(self, donors: Mapping[str, str]) -> None:
+    def __init__(self, donors: Mapping[str, str], seen: Callable[[str], Mapping[str, Any]]) -> None:
         self.donors = dict(donors)
+        self._seen = seen
 
     def take(self, frontier: Frontier, before: Mapping[str, Any], rows: int) -> Taken:
         at = frontier.to_json()
-        return Taken({id_: {DONOR: donor_id, "at": at} for id_, donor_id in self.donors.items()})
+        return Taken(
+            {
+                id_: {DONOR: donor_id, "at": at, SEEN: dict(self._seen(donor_id))}
+                for id_, donor_id in self.donors.items()
+            }
+        )
 
     def settle(self) -> None:
         """Nothing can be lost."""

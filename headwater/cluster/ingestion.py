@@ -5,6 +5,7 @@
     probe -> end        nothing new: time advances in memory, no write, no job
     mint ts             later than every timestamp this source was ever seen at
     read [frontier, end) as Spark tasks, one or more change files per table
+    look                what the upstream did without a change that says so
     append              binding + files in one ledger transaction       <- the only durable step
     report, acknowledge
 
@@ -18,6 +19,7 @@ Not here: reading the upstream (sources/), snapshots (backfill.py), folds (maint
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -39,7 +41,7 @@ from headwater.observe.failpoints import failpoint
 from headwater.persist.ledger import LedgerConflict
 from headwater.persist.ledger_tables import WriterState
 from headwater.sources import SOURCE_TYPES
-from headwater.sources.contract import Export, Reader, Side
+from headwater.sources.contract import Export, Reader, Side, seen_at
 
 log = structlog.get_logger("ingestion")
 
@@ -96,6 +98,7 @@ class Ingestion:
         self._writer = WriterState(0, 0, None)
         self._members: dict[str, Export] = {}
         self._points: dict[str, Any] = {}  # of members whose point the source has not covered yet
+        self._seen: dict[str, Any] = {}  # by member: what was seen of its reference at the newest binding
         self._poisoned: set[str] = set()
         self._offered: list[Backfill] = []  # ready to take their point
         self._joining: set[str] = set()
@@ -270,6 +273,7 @@ class Ingestion:
             for id_, at in known.items()
             if id_ in self._members and not is_own(at.point) and not self._covered(at.point)
         }
+        self._seen = {id_: dict(ledger.seen(id_) or seen_at(known[id_].point)) for id_ in self._members}
         self._poisoned = {id_ for id_ in known if ledger.errors(id_)}
         for table_id in self._members:
             errors = ledger.errors(table_id)
@@ -333,6 +337,7 @@ class Ingestion:
             if backfill is not None:
                 backfill.stop_table(table_id)
             del self._members[table_id]
+            self._seen.pop(table_id, None)
             self._points.pop(table_id, None)
             self._counters.pop(table_id, None)
         for table_id, backfill in list(self._backfills.items()):
@@ -360,6 +365,7 @@ class Ingestion:
             joined = backfill.take(self._writer.ts, self._frontier())
             for table_id, (export, point) in joined.items():
                 self._members[table_id] = export
+                self._seen[table_id] = dict(self._world.ledger.seen(table_id) or seen_at(point))
                 if not is_own(point):
                     self._points[table_id] = point
                 self._joining.discard(table_id)
@@ -410,7 +416,8 @@ class Ingestion:
         with world.claims.claim() as claim:
             tasks = [ReadTask(str(world.data_dir), claim, ts, part) for part in parts]
             files, found = gather(world.jobs.run(tasks, Pool.TICKS))
-            errors = {**found, **errors}
+            noticed, seen = reader.look(exports, self._seen, reached)
+            errors = {**noticed, **found, **errors}
             failpoint("ingestion.before_append")
             self._writer = world.ledger.append(
                 self.source_id,
@@ -419,7 +426,9 @@ class Ingestion:
                 reached.to_json(),
                 files,
                 [(id_, error.position, error.message) for id_, error in errors.items()],
+                seen,
             )
+        self._seen |= seen
         failpoint("ingestion.after_append")
         self.upper = TIMESTAMP_END if self._writer.frontier is None else ts + 1
         for table_id, error in errors.items():
@@ -509,6 +518,11 @@ class Ingestion:
             self._offered.append(backfill)
             self._dirty = True
             self._wake.notify_all()
+
+    def seen(self, table_id: str) -> Mapping[str, Any]:
+        """What was seen of a member's reference at the newest binding."""
+        found: Mapping[str, Any] = self._seen.get(table_id, {})
+        return found
 
     def member(self, table_id: str) -> Export | None:
         return self._members.get(table_id)

@@ -17,13 +17,13 @@ Rows without a key cannot be joined: such tables are read anew as a whole (backf
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 from typing import Any
 
 from headwater.core.frontier import Frontier
 from headwater.core.relation import Relation
-from headwater.sources.contract import Export, Side, SnapshotChunk, SnapshotPoint, Taken
+from headwater.sources.contract import SEEN, Export, Side, SnapshotChunk, SnapshotPoint, Taken, seen_at
 
 WIDENS = "widens"
 
@@ -60,16 +60,26 @@ def narrowed(export: Export, wanted: list[str]) -> Export:
 class SidePoint:
     """The upstream's point, for the side alone; a restart begins anew, at another binding."""
 
-    def __init__(self, prepared: SnapshotPoint, side: Export, base: Export) -> None:
+    def __init__(
+        self,
+        prepared: SnapshotPoint,
+        side: Export,
+        base: Export,
+        seen: Callable[[str], Mapping[str, Any]],
+    ) -> None:
         self._prepared = prepared
         self._side = side
         self._base = base
+        self._seen = seen
 
     def take(self, frontier: Frontier, before: Mapping[str, Any], rows: int) -> Taken:
         id_ = self._side.table_id
         taken = self._prepared.take(frontier, {}, rows)
         added = tuple(name for name in self._side.columns if name not in self._base.columns)
-        return Taken({id_: Side(taken.points[id_], self._base.table_id, added).to_json()})
+        point, base_id = taken.points[id_], self._base.table_id
+        # What the base has was seen at the binding, the rest at the point.
+        seen = {**seen_at(point), **self._seen(base_id)}
+        return Taken({id_: {**Side(point, base_id, added).to_json(), SEEN: seen}})
 
     def settle(self) -> None:
         self._prepared.settle()

@@ -178,6 +178,8 @@ UPSTREAM_SILENCE_S_MAX = 30.0
 """A stream that is asked for an answer and gives none for so long is given up, whatever keepalives say."""
 UPSTREAM_VALIDATE_S_MAX = 30.0
 """Questions about settings and shapes that an upstream should answer soon."""
+UPSTREAM_LOOK_LOCK_S_MAX = 10.0
+"""A look at an upstream's partitions waits no longer for somebody who alters them."""
 UPSTREAM_QUESTIONS_CONCURRENT_MAX = 8
 """Statements that ask their upstreams at the same time; others wait for one of them."""
 

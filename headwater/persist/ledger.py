@@ -178,11 +178,13 @@ class Ledger:
         frontier: object,
         files: Mapping[str, Sequence[FileEntry]],
         errors: Sequence[tuple[str, str, str]] = (),
+        seen: Mapping[str, object] = {},
     ) -> WriterState:
         """One tick: the binding, every table's change files, and definite errors, or nothing.
 
         `expected` is where the caller believes the writer stands.  Errors are (table, position,
-        message).  Files of a table that has been dropped meanwhile are not kept.
+        message).  `seen` is by table what the upstream showed beside the changes.  Files of a table that
+        has been dropped meanwhile are not kept.
         """
         if ts <= expected.ts:
             raise InvariantViolation(f"binding of {writer_id} at {ts} follows one at {expected.ts}")
@@ -210,6 +212,11 @@ class Ledger:
                     for collection_id, entries in files.items()
                     for file in entries
                 ],
+            )
+            db.executemany(
+                "INSERT OR REPLACE INTO ledger_seen SELECT collection_id, ? FROM ledger_collection"
+                " WHERE collection_id = ?",
+                [(json.dumps(value), collection_id) for collection_id, value in seen.items()],
             )
             for collection_id, position, message in errors:
                 self._poison(db, collection_id, ts, position, message)
@@ -300,6 +307,7 @@ class Ledger:
                 ).rowcount
                 if moved:
                     db.execute("DELETE FROM ledger_chunk WHERE collection_id = ?", (collection_id,))
+                    db.execute("DELETE FROM ledger_seen WHERE collection_id = ?", (collection_id,))
 
     def repoint(self, points: Mapping[str, object]) -> None:
         """Snapshots that were not complete go on at other points; chunks below zero are let go."""
@@ -331,6 +339,11 @@ class Ledger:
             collection_id,
         )
         return collection_of(rows[0]) if rows else None
+
+    def seen(self, collection_id: str) -> Any:
+        """What the upstream showed of a table beside its changes, at the newest binding; None: nothing."""
+        rows = self._rows("SELECT seen FROM ledger_seen WHERE collection_id = ?", collection_id)
+        return json.loads(rows[0][0]) if rows else None
 
     def add_chunks(self, chunks: Iterable[tuple[str, int, FileEntry]]) -> None:
         """Finished chunks: table, number, file.  Nothing is kept of a table that has gone or is readable."""
@@ -559,6 +572,7 @@ class Ledger:
 
 
 _COLLECTION_TABLES = (
+    "ledger_seen",
     "ledger_collection",
     "ledger_change_file",
     "ledger_state",

@@ -40,6 +40,7 @@ CREATE TABLE IF NOT EXISTS ledger_chunk (
     collection_id TEXT NOT NULL, chunk INTEGER NOT NULL, path TEXT NOT NULL,
     rows INTEGER NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (collection_id, chunk)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS ledger_seen (collection_id TEXT PRIMARY KEY, seen TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS ledger_error (
     collection_id TEXT NOT NULL, ts INTEGER NOT NULL, position TEXT NOT NULL, message TEXT NOT NULL,
     PRIMARY KEY (collection_id, ts)

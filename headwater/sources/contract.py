@@ -5,6 +5,7 @@
       every tick           reader.probe(now)               how far could be read right now
                            reader.plan_read(...)           a definite range, cut into parts
         in Spark tasks     read(part)                      the changes of that range, per export
+                           reader.look(...)                what a range does not tell of; before it is kept
       after a commit       reader.acknowledge(frontier)    upstream may forget before this
     CREATE TABLE           prepare_snapshot(...)           -> SnapshotPoint, beside the ticks
       between two ticks    point.take(frontier)            fixes the point; the tables join there
@@ -31,6 +32,10 @@ A table that gets more columns is made anew beside itself: its rows are our own,
 and only the new columns are read, at a point (`Side`).  For such a table `read` leaves nothing
 out, but what the point shows says nothing of those columns.
 
+What an upstream does to a table without a change that says so can only be noticed by looking, and by
+comparing with what was seen before.  `look` does that once a range has been read: what it has seen is
+kept with the binding.  A table begins with what its point says under `SEEN`.
+
 Parts, chunks and points are plain values: parts and chunks are pickled to other
 processes, possibly on other machines; points are JSON, kept in the ledger.
 """
@@ -41,7 +46,7 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
@@ -157,6 +162,15 @@ class Side:
         return Side(point["point"], point["side"], tuple(point["columns"]))
 
 
+SEEN: Final = "seen"
+
+
+def seen_at(point: Any) -> Mapping[str, Any]:
+    """What was seen of a table at a point, to be compared by `look`."""
+    found = point.get(SEEN) if isinstance(point, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
 @dataclass(frozen=True, slots=True)
 class Reset:
     """All rows of the table are gone at this place of the stream (TRUNCATE)."""
@@ -187,6 +201,15 @@ class Reader(Protocol):
 
     def check(self, exports: tuple[Export, ...]) -> Mapping[str, DefiniteError]:
         """By table id: exports whose references are not what they were.  Called now and then; cheap."""
+
+    def look(
+        self, exports: tuple[Export, ...], seen: Mapping[str, Any], reached: Frontier
+    ) -> tuple[Mapping[str, DefiniteError], Mapping[str, Any]]:
+        """What the range that was planned last, up to `reached`, does not tell of.
+
+        By table id: exports that cannot go on; and what was seen of others, JSON objects, where that is
+        not what was seen before.
+        """
 
     def acknowledge(self, frontier: Frontier) -> None:
         """Everything before is durable."""

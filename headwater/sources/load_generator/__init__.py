@@ -71,6 +71,11 @@ class _Reader:
     def check(self, exports: tuple[Export, ...]) -> Mapping[str, DefiniteError]:
         return {}
 
+    def look(
+        self, exports: tuple[Export, ...], seen: Mapping[str, Any], reached: Frontier
+    ) -> tuple[Mapping[str, DefiniteError], Mapping[str, Any]]:
+        return {}, {}
+
     def acknowledge(self, frontier: Frontier) -> None:
         pass
 

@@ -5,6 +5,8 @@ types.py facts.py inspect.py pin.py      what it has, and what a table of ours t
 frontier.py                    positions in the log, and of which history they are
 reader.py spool.py             the stream as it comes: the slot, keepalives, whole transactions
 pgoutput.py decode.py          a stretch of the stream -> changes, column-wise
+seen.py watch.py               what the stream does not say, found in the catalog at each stretch
+identity.py                    whether changes still carry the key by which rows are followed
 snapshot.py visibility.py      rows as of one moment, and which transactions they show
 """
 

@@ -27,7 +27,7 @@ import os
 import select
 import struct
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,14 +47,17 @@ from headwater.core.limits import (
     UPSTREAM_SILENCE_S_MAX,
 )
 from headwater.sources.contract import Export, Options, ReadPart, Secrets, Waits
+from headwater.sources.postgres import pgoutput
 from headwater.sources.postgres.connection import bounded, connect
 from headwater.sources.postgres.decode import Shown
 from headwater.sources.postgres.facts import Facts, changed, missing_publication, moved, went_back
 from headwater.sources.postgres.frontier import LsnFrontier, lsn_of, lsn_text
 from headwater.sources.postgres.inspect import inspect
+from headwater.sources.postgres.pgoutput import RelationMessage
 from headwater.sources.postgres.spool import Overlap, Spool, Taken
 from headwater.sources.postgres.trouble import AGAIN, first_line, named, said, trouble
 from headwater.sources.postgres.visibility import Snapshot
+from headwater.sources.postgres.watch import Notes, Watch
 
 log = structlog.get_logger("postgres")
 
@@ -86,6 +89,8 @@ class PostgresReader:
         self._failure: HeadwaterError | None = None
         self._heard_s = 0.0  # when the server last said anything
         self._spool: Spool | None = None
+        self._notes = Notes()  # of the stretch that was planned last
+        self._watch = Watch()
         self._thread: threading.Thread | None = None
         try:
             self._stream = reach(options, secrets, replication=True)
@@ -391,6 +396,7 @@ class PostgresReader:
             raise TypeError(f"a PostgreSQL source was given the frontier {start}")
         snapshots = {table_id: Shown.by(point) for table_id, point in points.items()}
         taken = self._spool.take(_lsn(end), snapshots)
+        self._notes = _notes(self._spool.noted(_lsn(end) if taken.reached is None else taken.reached))
         parts: list[ReadPart] = []
         for segment, tables in taken.segments:
             mine = tuple(export for export in exports if export.details["oid"] in tables)
@@ -425,6 +431,24 @@ class PostgresReader:
             for export in exports
             if (message := found[export.table_id]) is not None
         }
+
+    def look(
+        self, exports: tuple[Export, ...], seen: Mapping[str, Any], reached: Frontier
+    ) -> tuple[Mapping[str, DefiniteError], Mapping[str, Any]]:
+        """Also whether tables are what they were, if the stream has described them anew."""
+        notes, at = self._notes, _lsn(reached)
+        described = {relation.oid for relation in notes.relations}
+        again = tuple(export for export in exports if export.details["oid"] in described)
+        errors = dict(self.check(again)) if again else {}
+        try:
+            with bounded(self._control):
+                found, kept = self._watch.look(self._control, exports, seen, notes, at)
+        except psycopg.Error as error:
+            raise trouble(error) from error
+        references = {export.table_id: ".".join(export.reference) for export in exports}
+        for id_, message in found.items():
+            errors.setdefault(id_, DefiniteError(references[id_], lsn_text(at), message))
+        return errors, kept
 
     def acknowledge(self, frontier: Frontier) -> None:
         if self._spool is not None:
@@ -495,6 +519,17 @@ def _ready(sockets: dict[int, int], seconds: float) -> set[int]:
     for number, events in sockets.items():
         poll.register(number, events)
     return {number for number, _ in poll.poll(seconds * 1000)}
+
+
+def _notes(messages: Iterable[tuple[int, bytes]]) -> Notes:
+    relations: dict[bytes, RelationMessage] = {}
+    truncations: list[tuple[int, int]] = []
+    for xid, message in messages:
+        if message[0] == pgoutput.TRUNCATE:
+            truncations += [(oid, xid) for oid in pgoutput.parse_truncate(message)]
+        elif message not in relations:
+            relations[message] = pgoutput.parse_relation(message)
+    return Notes(tuple(relations.values()), tuple(truncations))
 
 
 def _message(text: bytes) -> str:

@@ -45,7 +45,7 @@ from headwater.core.limits import (
 )
 from headwater.core.types import SqlType
 from headwater.formats.arrow import arrow_type, state_schema
-from headwater.sources.contract import Export, Options, ReadChunk, Secrets, SnapshotChunk, Taken
+from headwater.sources.contract import SEEN, Export, Options, ReadChunk, Secrets, SnapshotChunk, Taken
 from headwater.sources.postgres.connection import bounded, conninfo
 from headwater.sources.postgres.decode import first_error, typed
 from headwater.sources.postgres.frontier import PAGE_BYTES, LsnFrontier, last_end, lsn_of
@@ -53,6 +53,7 @@ from headwater.sources.postgres.reader import SOURCE_TYPE, reach
 from headwater.sources.postgres.session_settings import settings_query, startup_options
 from headwater.sources.postgres.trouble import AGAIN, trouble
 from headwater.sources.postgres.visibility import Snapshot
+from headwater.sources.postgres.watch import TREE, first_seen
 
 _AS_IT_IS: Final = frozenset(
     ("bool", "int2", "int4", "int8", "float4", "float8", "text", "varchar", "char", "bytea")
@@ -129,6 +130,9 @@ class PostgresPoint:
     def take(self, frontier: Frontier, before: Mapping[str, Any], rows: int) -> Taken:
         roots = sorted({export.details["oid"] for export in self._exports})
         try:
+            # Before the snapshot: what happens between the two is then noticed by the next look.
+            with bounded(self._holder):
+                seen = first_seen(self._holder, self._exports)
             exported, shows, written = self._export(frontier)
             leaves = self._ask(_LEAVES, {"oids": roots}).fetchall()
         except psycopg.Error as error:
@@ -150,7 +154,7 @@ class PostgresPoint:
                     [oid, leaf.file, leaf.pages, leaf.rows, _step(leaf.pages, leaf.rows, rows)]
                     for oid, leaf in now.items()
                 ]
-                points[id_] = {"snapshot": shows, "until": until, "leaves": listed}
+                points[id_] = {"snapshot": shows, "until": until, "leaves": listed, SEEN: seen.get(id_, {})}
         return Taken(points, frozenset(kept))
 
     def _export(self, frontier: Frontier) -> tuple[str, str, str]:
@@ -256,12 +260,10 @@ def _hint(error: Exception, options: Options, schema: str, table: str) -> str:
     )
 
 
-_LEAVES: Final = """
-SELECT r.oid, c.oid, n.nspname, c.relname, pg_relation_filenode(c.oid)::int8,
+_LEAVES: Final = f"""{TREE}
+SELECT tree.root, c.oid, n.nspname, c.relname, pg_relation_filenode(c.oid)::int8,
        (pg_relation_size(c.oid) / current_setting('block_size')::int)::int8, greatest(c.reltuples, 0)::int8
-FROM unnest(%(oids)s::oid[]) AS r (oid)
-CROSS JOIN LATERAL (SELECT relid FROM pg_partition_tree(r.oid) WHERE isleaf UNION SELECT r.oid) AS t (relid)
-JOIN pg_class c ON c.oid = t.relid AND c.relkind = 'r'
+FROM tree JOIN pg_class c ON c.oid = tree.oid AND c.relkind = 'r'
 JOIN pg_namespace n ON n.oid = c.relnamespace
 ORDER BY c.oid
 """

@@ -117,6 +117,7 @@ class Spool:
         self._relations: dict[int, bytes] = {}
         self._transaction = Transaction(0, 0, 0)
         self._parts: deque[_Part] = deque()
+        self._noted: deque[tuple[int, int, bytes]] = deque()
         self._handed: list[Path] = []  # files that a tick is reading
         self.inside = False  # a transaction has begun and not ended
         self.waiting_bytes = 0
@@ -145,7 +146,9 @@ class Spool:
                 self._transaction, self.inside = begun, True
             elif kind == _RELATION:
                 self._relations[int.from_bytes(message[1:5], "big")] = message
+                self._noted.append((self._transaction.lsn, self._transaction.xid, message))
             elif kind == _TRUNCATE:
+                self._noted.append((self._transaction.lsn, self._transaction.xid, message))
                 (count,) = struct.unpack_from(">I", message, 1)
                 part.tables.update(struct.unpack_from(f">{count}I", message, 6))
             elif kind == _COMMIT:
@@ -193,6 +196,18 @@ class Spool:
                 first += len(part.lengths)
                 self.waiting_bytes -= part.bytes
         return Taken(taken, transactions, reached)
+
+    def noted(self, until: int) -> list[tuple[int, bytes]]:
+        """Relation and Truncate messages of transactions that end at or before `until`, each once.
+
+        With the transactions' numbers.
+        """
+        found = []
+        with self._lock:
+            while self._noted and self._noted[0][0] < until:
+                _, xid, message = self._noted.popleft()
+                found.append((xid, message))
+        return found
 
     def _cut(self, until: int) -> tuple[int, Mark | None, int | None]:
         """How many segments, up to which mark of the last of them; where it stands if there is more."""
