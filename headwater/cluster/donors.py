@@ -19,6 +19,7 @@ from headwater.core.frontier import Frontier
 from headwater.sources.contract import SEEN, Export, SnapshotChunk, Taken
 
 DONOR = "donor"
+_PARTS = ("columns", "keys", "files")
 
 
 def donor_of(export: Export, members: Iterable[Export]) -> Export | None:
@@ -50,8 +51,8 @@ def _key(export: Export) -> set[str]:
 
 
 def _table(export: Export) -> dict[str, Any]:
-    """What is pinned of the reference as a whole; constraints do not change rows."""
-    return {name: value for name, value in (export.details or {}).items() if name not in ("columns", "keys")}
+    """What is pinned of the reference as a whole; constraints and files do not change rows."""
+    return {name: value for name, value in (export.details or {}).items() if name not in _PARTS}
 
 
 def is_own(point: Any) -> bool:

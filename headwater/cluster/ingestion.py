@@ -410,7 +410,8 @@ class Ingestion:
             self.upper = max(self.upper, self._moment_ms + 1)
             self._report([])
             return
-        exports = tuple(e for id_, e in self._members.items() if id_ not in {*self._poisoned, *errors})
+        errors = errors or dict(reader.confirm(self._followed()))
+        exports = tuple(export for export in self._followed() if export.table_id not in errors)
         reached, parts = reader.plan_read(frontier, end, exports, self._points, TICK_ROWS_MAX)
         ts = self._mint()
         with world.claims.claim() as claim:
@@ -456,8 +457,11 @@ class Ingestion:
         if now_s < self._checked_s + REFERENCE_CHECK_S:
             return {}
         self._checked_s = now_s
-        exports = tuple(e for id_, e in self._members.items() if id_ not in self._poisoned)
-        return dict(reader.check(exports))
+        return dict(reader.check(self._followed()))
+
+    def _followed(self) -> tuple[Export, ...]:
+        """Members that have not stopped."""
+        return tuple(export for id_, export in self._members.items() if id_ not in self._poisoned)
 
     def _report(self, ids: list[str]) -> None:
         """Tell the environment how far this source is, and what changed for these."""

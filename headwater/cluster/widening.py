@@ -41,8 +41,16 @@ def side_of(export: Export, base: Export) -> Export | None:
     key = [export.columns[position] for position in export.relation.keys[0]]
     if {base.columns[position] for position in base.relation.keys[0]} != set(key):
         return None
+    if not _published_alike(base, export):
+        return None
     wanted = [*key, *(name for name in export.columns if name not in base.columns and name not in key)]
     return narrowed(export, wanted)
+
+
+def _published_alike(base: Export, export: Export) -> bool:
+    """Whether the base may have missed nothing until the wider table was planned, as far as that is known."""
+    published = (base.details or {}).get("published")
+    return published is None or published == (export.details or {}).get("published")
 
 
 def narrowed(export: Export, wanted: list[str]) -> Export:

@@ -209,6 +209,8 @@ REPLICATION_STATUS_S = 1.0
 """How often a server is told what is durable here, at least."""
 SLOT_RELEASE_S_MAX = 10.0
 """How long the end of a walsender is waited for that holds our slot."""
+REWRITE_CHECK_S_MAX = 5
+"""How long rows are looked for that tell why a table was written anew."""
 SNAPSHOT_LOCK_S_MAX = 10
 """How long a snapshot waits for a lock on its tables, before it lets go and tries again."""
 SNAPSHOT_SETTLE_S_MAX = 10.0

@@ -3,6 +3,7 @@
     CREATE SOURCE          references(options, ...)        what could be ingested; asked once
     the source starts      open(...)                       -> Reader, in the driver, one per source
       every tick           reader.probe(now)               how far could be read right now
+                           reader.confirm(exports)         all of it was sent that far
                            reader.plan_read(...)           a definite range, cut into parts
         in Spark tasks     read(part)                      the changes of that range, per export
                            reader.look(...)                what a range does not tell of; before it is kept
@@ -209,6 +210,12 @@ class Reader(Protocol):
 
         By table id: exports that cannot go on; and what was seen of others, JSON objects, where that is
         not what was seen before.
+        """
+
+    def confirm(self, exports: tuple[Export, ...]) -> Mapping[str, DefiniteError]:
+        """By table id: exports some of whose changes up to what was probed may never have been sent.
+
+        Called whenever there is something to read, after `probe`; quick.
         """
 
     def acknowledge(self, frontier: Frontier) -> None:

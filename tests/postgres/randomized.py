@@ -36,9 +36,9 @@ SCHEMA = (
     *(f"CREATE TABLE {name} (k int8 PRIMARY KEY, n int8)" for name in TRIPLE),
     "CREATE TABLE keyed (id int PRIMARY KEY, n int, long text, tag text)",
     "ALTER TABLE keyed ALTER long SET STORAGE EXTERNAL",
-    "CREATE TABLE free (id int, n int)",
+    "CREATE TABLE free (id int, n int, tag text)",
     "ALTER TABLE free REPLICA IDENTITY FULL",
-    "CREATE TABLE parts (id int PRIMARY KEY, n int) PARTITION BY HASH (id)",
+    "CREATE TABLE parts (id int PRIMARY KEY, n int, tag text) PARTITION BY HASH (id)",
     "CREATE TABLE parts0 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 0)",
     "CREATE TABLE parts1 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 1)",
     "INSERT INTO keyed SELECT g, 0, repeat(md5(g::text), 100), g::text FROM generate_series(1, 2000) AS g",
@@ -235,6 +235,8 @@ class Episode:
             self._session().run(f"DROP TABLE {name}")
 
     def swap_tables(self, random: Random) -> None:
+        if len(self._tables) < 2:
+            return
         one, other = random.sample(sorted(self._tables), 2)
         self._wait_widened()
         self._session().run(f"ALTER TABLE {one} SWAP WITH {other}")
@@ -269,6 +271,28 @@ class Episode:
         if column not in self._columns_of(name):
             here.run("BEGIN", f"ALTER TABLE {name} ADD COLUMN {column}", "COMMIT")
             self._widened[name] = column
+
+    def write_anew(self, random: Random) -> None:
+        """What is harmless, and looks like what is not."""
+        table = random.choice(("keyed", "free", "parts0", "parts1"))
+        self._database.run(random.choice((f"VACUUM FULL {table}", f"GRANT SELECT ON {table} TO PUBLIC")))
+
+    def unlog_a_while(self, random: Random) -> None:
+        """Changes that no stream has: whoever follows the table must end."""
+        self._wait_widened()
+        here = self._session()
+        keyed = [name for name, reference in self._tables.items() if reference == "keyed"]
+        for name in keyed:
+            eventually(lambda: here.rows(f"SELECT count(*) FROM {name}"), within_s=RESUME_S_MAX)  # noqa: B023
+        self._database.run(
+            "ALTER TABLE keyed SET UNLOGGED",
+            "UPDATE keyed SET n = -1 WHERE id % 2 = 0",
+            "ALTER TABLE keyed SET LOGGED",
+        )
+        for name in keyed:
+            assert "UNLOGGED" in here.error_of(name)
+            here.run(f"DROP TABLE {name}")
+            del self._tables[name]
 
     def _columns_of(self, name: str) -> set[str]:
         return {row[0] for row in self._session().rows(f"SELECT name FROM (SHOW COLUMNS FROM {name})")}
@@ -377,6 +401,8 @@ _ACTIONS: tuple[Callable[[Episode, Random], None], ...] = (
     Episode.swap_tables,
     *(Episode.add_column,) * 2,
     Episode.drop_column,
+    Episode.write_anew,
+    Episode.unlog_a_while,
     *(Episode.widen_table,) * 2,
     Episode.cut_within_a_message,
     Episode.refuse_a_while,

@@ -39,9 +39,32 @@ HARMLESS = [
     "ALTER TABLE t RENAME CONSTRAINT codes TO other_name",
     "ALTER TABLE t OWNER TO CURRENT_USER",
     "CREATE TABLE u (a int)",
-    "ALTER PUBLICATION p SET (publish = 'insert')",
     "ALTER TABLE t ADD COLUMN later int; ALTER TABLE t DROP COLUMN later",
+    "CREATE TABLE u (a int); ALTER PUBLICATION p ADD TABLE u; ALTER PUBLICATION p DROP TABLE u",
+    "CREATE TABLE u (a int); ALTER PUBLICATION p SET TABLE u, t",
+    "ALTER PUBLICATION p ADD TABLES IN SCHEMA public",
+    "CREATE TABLE parent (LIKE t) PARTITION BY RANGE (id); ALTER TABLE parent ATTACH PARTITION t DEFAULT",
+    "VACUUM FULL pg_publication; VACUUM FULL pg_publication_rel; VACUUM FREEZE pg_publication",
+]
+
+ALTERED_PUBLICATION = [
+    "ALTER PUBLICATION p SET (publish = 'insert')",
+    "ALTER PUBLICATION p SET (publish = 'insert');"
+    " ALTER PUBLICATION p SET (publish = 'insert, update, delete, truncate')",
+    "ALTER PUBLICATION p SET (publish_via_partition_root = true);"
+    " ALTER PUBLICATION p SET (publish_via_partition_root = false)",
+    "DROP PUBLICATION p; CREATE PUBLICATION p FOR TABLE t",
+    "ALTER PUBLICATION p RENAME TO q; ALTER PUBLICATION q RENAME TO p",
+]
+
+TAKEN_OUT = [
+    "ALTER PUBLICATION p DROP TABLE t; ALTER PUBLICATION p ADD TABLE t",
+    "BEGIN; ALTER PUBLICATION p DROP TABLE t; ALTER PUBLICATION p ADD TABLE t; COMMIT",
+    "ALTER PUBLICATION p SET TABLE t WHERE (id > 3); ALTER PUBLICATION p SET TABLE t",
     "ALTER PUBLICATION p SET TABLE t (id, code, amount, label, mood)",
+    "ALTER PUBLICATION p DROP TABLE t; ALTER PUBLICATION p ADD TABLES IN SCHEMA public",
+    "ALTER PUBLICATION p DROP TABLE t; ALTER TABLE t SET UNLOGGED; ALTER TABLE t SET LOGGED;"
+    " ALTER PUBLICATION p ADD TABLE t",
 ]
 
 ALTERED = [
@@ -107,6 +130,38 @@ def test_a_table_that_is_no_longer_published_was_dropped(database: Database, sta
     assert changed(details, look(database)) == "table was dropped"
 
 
+@pytest.mark.parametrize("statements", ALTERED_PUBLICATION)
+def test_a_publication_that_was_altered_and_perhaps_back_is_noticed(
+    database: Database, statements: str
+) -> None:
+    details = pinned(database)
+    alter(database, statements)
+    assert 'publication "p" was altered' in str(changed(details, look(database)))
+
+
+@pytest.mark.parametrize("statements", TAKEN_OUT)
+def test_a_table_that_was_out_of_its_publication_for_a_while_is_noticed(
+    database: Database, statements: str
+) -> None:
+    details = pinned(database)
+    alter(database, statements)
+    assert 'taken out of publication "p" and added again' in str(changed(details, look(database)))
+
+
+def test_a_partition_that_is_published_by_its_root_must_stay_where_it_is(database: Database) -> None:
+    database.run(
+        "CREATE TABLE t (a int PRIMARY KEY) PARTITION BY RANGE (a)",
+        "CREATE TABLE low PARTITION OF t FOR VALUES FROM (0) TO (10)",
+        "CREATE PUBLICATION p FOR TABLE t",
+    )
+    details = pin(listed(database)["low"]).details
+    database.run("CREATE TABLE high PARTITION OF t FOR VALUES FROM (10) TO (20)")
+    assert changed(details, look(database)) is None
+    database.run("ALTER TABLE t DETACH PARTITION low", "INSERT INTO low VALUES (1)")
+    database.run("ALTER TABLE t ATTACH PARTITION low FOR VALUES FROM (0) TO (10)")
+    assert "taken out" in str(changed(details, look(database)))
+
+
 def test_without_its_publication_nothing_is_left(database: Database) -> None:
     details = pinned(database)
     database.run("DROP PUBLICATION p")
@@ -143,6 +198,8 @@ def test_partitions_of_a_root_come_and_go(database: Database) -> None:
     assert changed(details, look(database)) is None
     database.run("ALTER PUBLICATION p SET (publish_via_partition_root = false)")
     assert changed(details, look(database)) == "table was dropped"
+    database.run("ALTER PUBLICATION p SET (publish_via_partition_root = true)")
+    assert "was altered" in str(changed(details, look(database)))
 
 
 def test_a_server_that_became_another_one_is_noticed(database: Database) -> None:

@@ -93,7 +93,8 @@ def test_a_pinned_table_has_what_the_upstream_declares(database: Database) -> No
         "text": False,
     }
     assert set(details) == {
-        *("oid", "database", "schema", "table", "relkind", "identity", "row_filter", "columns", "keys")
+        *("oid", "database", "schema", "table", "relkind", "identity", "row_filter", "columns", "keys"),
+        *("published", "files"),
     }
 
 

@@ -76,6 +76,9 @@ class _Reader:
     ) -> tuple[Mapping[str, DefiniteError], Mapping[str, Any]]:
         return {}, {}
 
+    def confirm(self, exports: tuple[Export, ...]) -> Mapping[str, DefiniteError]:
+        return {}
+
     def acknowledge(self, frontier: Frontier) -> None:
         pass
 

@@ -2,6 +2,7 @@
 
 connection.py session_settings.py        how it is reached, and what a session there is set to
 types.py facts.py inspect.py pin.py      what it has, and what a table of ours takes of it
+publication.py                 whether it has sent all that happened to that
 frontier.py                    positions in the log, and of which history they are
 reader.py spool.py             the stream as it comes: the slot, keepalives, whole transactions
 pgoutput.py decode.py          a stretch of the stream -> changes, column-wise

@@ -7,7 +7,8 @@
 
 `changed` compares what a table pinned when it was made with the facts of now.  What the
 upstream may do without asking: add columns, keys and NOT NULL, drop columns nobody
-takes, change the type of a column that is taken as text.
+takes, change the type of a column that is taken as text.  It must have published the table all the
+time (publication.py).
 
 Not here: asking (inspect.py), pinning (pin.py).
 """
@@ -17,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from headwater.sources.postgres.publication import Look, interrupted
 
 PARTITIONED = "p"
 
@@ -100,6 +103,7 @@ class Facts:
     publication_name: str
     publication: PublicationFacts | None
     tables: Mapping[int, TableFacts] = field(default_factory=dict)  # by oid
+    look: Look | None = None  # how these are published
 
     def identity(self) -> dict[str, Any]:
         """What a source pins of the server."""
@@ -114,7 +118,10 @@ def changed(pinned: Mapping[str, Any], current: Facts) -> str | None:
     if table is None:
         return "table was dropped"
     if _compatible(pinned, table):
-        return None
+        published = pinned.get("published")
+        if current.look is None or published is None:
+            return None
+        return interrupted(published, pinned["oid"], current.look, current.publication_name)
     which = f"source table {pinned['table']} with oid {pinned['oid']}"
     return f"incompatible schema change: {which} has been altered"
 

@@ -37,6 +37,7 @@ class LsnFrontier:
     timeline: int
     last: Transaction | None = None  # the newest that was read
     unshown: tuple[int, ...] = ()  # the numbers of those that were read before they showed upstream
+    looked: int | None = None  # transactions before this one were over when all was well (publication.py)
 
     def __le__(self, other: LsnFrontier) -> bool:
         return self.lsn <= other.lsn
@@ -46,17 +47,23 @@ class LsnFrontier:
 
     def to_json(self) -> object:
         last = None if self.last is None else list(self.last)
-        return [self.lsn, self.system_id, self.timeline, last, list(self.unshown)]
+        return [self.lsn, self.system_id, self.timeline, last, list(self.unshown), self.looked]
 
     @staticmethod
     def from_json(value: Any) -> LsnFrontier:
-        lsn, system_id, timeline, last, unshown = value
+        lsn, system_id, timeline, last, unshown, looked = value
         read = None if last is None else Transaction(*last)
-        return LsnFrontier(int(lsn), str(system_id), int(timeline), read, tuple(unshown))
+        return LsnFrontier(int(lsn), str(system_id), int(timeline), read, tuple(unshown), looked)
 
-    def at(self, lsn: int, last: Transaction | None = None, unshown: tuple[int, ...] = ()) -> LsnFrontier:
+    def at(
+        self,
+        lsn: int,
+        last: Transaction | None = None,
+        unshown: tuple[int, ...] = (),
+        looked: int | None = None,
+    ) -> LsnFrontier:
         """Another position of the same history."""
-        return LsnFrontier(lsn, self.system_id, self.timeline, last, unshown)
+        return LsnFrontier(lsn, self.system_id, self.timeline, last, unshown, looked)
 
     def __str__(self) -> str:
         return lsn_text(self.lsn)

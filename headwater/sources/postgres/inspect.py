@@ -1,6 +1,6 @@
 """Asking a PostgreSQL upstream what it has: the server, a publication, its tables.
 
-Four queries in one read-only transaction, however many tables there are, so that the
+A few queries in one read-only transaction, however many tables there are, so that the
 answers belong together.  Only catalogs are read, and nothing is left behind.
 
     inspect(connection, publication)   -> Facts              any time
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import psycopg
@@ -38,6 +38,7 @@ from headwater.sources.postgres.facts import (
     moved,
 )
 from headwater.sources.postgres.pin import PREFIX, pin, reference_of
+from headwater.sources.postgres.publication import look
 
 __all__ = [
     "Examination",
@@ -57,8 +58,7 @@ VERSION_LISTS: Final = 150_000
 VERSION_REPLICA_SLOTS: Final = 160_000
 """Before 16, changes could not be decoded on a physical replica."""
 
-# Compiling costs more than these queries do.
-_SETTINGS: Final = "SELECT set_config('statement_timeout', %s, true), set_config('jit', 'off', true)"
+_TIME: Final = "SELECT set_config('statement_timeout', %s, true)"
 
 # The timeline of a running primary is in the name of the file it writes to; what the control file says of
 # it may be as old as the last checkpoint.
@@ -118,13 +118,15 @@ def inspect(
     publication: str,
     oids: Collection[int] | None = None,
     name: str | None = None,
+    since: int | None = None,
 ) -> Facts:
-    """The facts of now; with `oids` or a name, of these tables only."""
+    """The facts of now; with `oids` or a name, of these tables only; `since`: as of `look`."""
     try:
         with connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            connection.execute(_SETTINGS, (str(int(UPSTREAM_VALIDATE_S_MAX * 1000)),))
-            return _inspect(connection, publication, oids, name)
+            connection.execute(_TIME, (str(int(UPSTREAM_VALIDATE_S_MAX * 1000)),))
+            facts = _inspect(connection, publication, oids, name)
+            return replace(facts, look=look(connection, publication, facts.tables, since))
     except psycopg.Error as error:
         raise TransientError(
             f"sql client error: {str(error).strip().splitlines()[0]}",

@@ -68,6 +68,8 @@ def reference_of(facts: Facts, table: TableFacts) -> Reference:
         "unreadable": [column.attnum for column in table.columns if not column.readable],
         "row_security": table.row_security,
     }
+    if facts.look is not None:
+        details |= {"published": facts.look.identity(table.oid), "files": facts.look.files(table.oid)}
     return _reference(details, "counted" if _row_key(details) is None else "keyed")
 
 

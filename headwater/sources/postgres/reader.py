@@ -54,6 +54,7 @@ from headwater.sources.postgres.facts import Facts, changed, missing_publication
 from headwater.sources.postgres.frontier import LsnFrontier, lsn_of, lsn_text
 from headwater.sources.postgres.inspect import inspect
 from headwater.sources.postgres.pgoutput import RelationMessage
+from headwater.sources.postgres.publication import Look, Published, Stored, has_older_rows, look
 from headwater.sources.postgres.spool import Overlap, Spool, Taken
 from headwater.sources.postgres.trouble import AGAIN, first_line, named, said, trouble
 from headwater.sources.postgres.visibility import Snapshot
@@ -62,6 +63,10 @@ from headwater.sources.postgres.watch import Notes, Watch
 log = structlog.get_logger("postgres")
 
 SOURCE_TYPE: Final = "postgres"
+_REMADE: Final = (
+    "If it was dropped and created again: drop the source and create it again, because the log of"
+    " the time between cannot be read any more."
+)
 _DATA_HEADER_BYTES: Final = 25
 _STATUS: Final = struct.Struct(">cQQQQ?")
 _EPOCH_2000_US: Final = 946_684_800_000_000
@@ -100,6 +105,8 @@ class PostgresReader:
             begin = self._ready_slot(self._stream, stands_at)
             self.start: Frontier = history.at(begin)
             self._here = history
+            looked = stands_at.looked if isinstance(stands_at, LsnFrontier) else None
+            self._published = Published(options["publication"], looked)
             self._end = begin if stands_at is None else _lsn(stands_at)
             self._durable = begin
             last = stands_at.last if isinstance(stands_at, LsnFrontier) else None
@@ -143,10 +150,10 @@ class PostgresReader:
         if message is not None:
             raise DefiniteError("", "" if stands_at is None else str(stands_at), message)
 
-    def _facts(self, oids: Collection[int]) -> Facts:
+    def _facts(self, oids: Collection[int], since: int | None = None) -> Facts:
         try:
             with bounded(self._control):
-                return inspect(self._control, self._options["publication"], oids)
+                return inspect(self._control, self._options["publication"], oids, since=since)
         except TransientError as error:
             raise named(error) from error
 
@@ -290,7 +297,9 @@ class PostgresReader:
         except DefiniteError as error:
             self._failure = error
         except (psycopg.Error, OSError) as error:
-            self._failure = TransientError(f"postgres: stream ended prematurely: {first_line(error)}", AGAIN)
+            missing = missing_publication(self._options["publication"]) in str(error)
+            what = f"postgres: stream ended prematurely: {first_line(error)}"
+            self._failure = TransientError(what, _REMADE if missing else AGAIN)
         except BaseException as error:
             log.exception("receiving failed", slot=self._slot)
             what = f"postgres: stream ended prematurely: internal: {type(error).__name__}: {error}"
@@ -415,21 +424,63 @@ class PostgresReader:
             except psycopg.Error as error:
                 raise trouble(error) from error
         last = taken.transactions[-1] if taken.transactions else start.last
-        return self._here.at(end if taken.reached is None else taken.reached, last, unshown)
+        reached = end if taken.reached is None else taken.reached
+        return self._here.at(reached, last, unshown, self._published.since)
 
     def check(self, exports: tuple[Export, ...]) -> Mapping[str, DefiniteError]:
-        oids = {export.details["oid"] for export in exports}
-        facts = self._facts(oids)
+        received, oids = self._end, {export.details["oid"] for export in exports}
+        facts = self._facts(oids, self._published.since)
         message = moved(self._options["identity"], facts)
         if message is None and facts.publication is None:
             message = missing_publication(facts.publication_name)
         if message is not None:
             raise DefiniteError("", lsn_text(self._end), message)
-        found = {export.table_id: changed(export.details, facts) for export in exports}
+        found = {
+            export.table_id: message for export in exports if (message := changed(export.details, facts))
+        }
+        others = tuple(export for export in exports if export.table_id not in found)
+        if facts.look is not None:
+            found |= self._judge(others, facts.look, received)
+        return self._definite(exports, found)
+
+    def confirm(self, exports: tuple[Export, ...]) -> Mapping[str, DefiniteError]:
+        received, oids = self._end, {export.details["oid"] for export in exports}
+        try:
+            with bounded(self._control):
+                now = look(self._control, self._options["publication"], oids, self._published.since)
+        except psycopg.Error as error:
+            raise trouble(error) from error
+        found = self._judge(exports, now, received)
+        if found:  # perhaps there is more to say of them
+            facts = self._facts(oids)
+            found |= {
+                export.table_id: message
+                for export in exports
+                if export.table_id in found and (message := changed(export.details, facts))
+            }
+        return self._definite(exports, found)
+
+    def _judge(self, exports: tuple[Export, ...], now: Look, received: int) -> dict[str, str]:
+        """Tables of which something may not have been published, by a look later than what was received."""
+        truncated = {} if self._spool is None else dict(self._spool.truncated)
+        return self._published.judge(exports, now, received, truncated, self._has_older_rows)
+
+    def _has_older_rows(self, stored: Stored, since: int) -> bool:
+        try:
+            with bounded(self._control):
+                return has_older_rows(self._control, stored, since)
+        except psycopg.Error as error:
+            raise trouble(error) from error
+
+    def _definite(
+        self, exports: tuple[Export, ...], messages: Mapping[str, str]
+    ) -> Mapping[str, DefiniteError]:
         return {
-            export.table_id: DefiniteError(".".join(export.reference), lsn_text(self._end), message)
+            export.table_id: DefiniteError(
+                ".".join(export.reference), lsn_text(self._end), messages[export.table_id]
+            )
             for export in exports
-            if (message := found[export.table_id]) is not None
+            if export.table_id in messages
         }
 
     def look(

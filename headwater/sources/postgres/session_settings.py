@@ -40,6 +40,8 @@ SETTINGS: Final[Mapping[str, str]] = {
     "xmlbinary": "base64",
     "xmloption": "content",
     "array_nulls": "on",
+    # Compiling costs more than our questions do.
+    "jit": "off",
     # How transactions begin, and that they end when we end them.
     "default_transaction_isolation": "read committed",
     "default_transaction_read_only": "off",

@@ -119,6 +119,7 @@ class Spool:
         self._parts: deque[_Part] = deque()
         self._noted: deque[tuple[int, int, bytes]] = deque()
         self._handed: list[Path] = []  # files that a tick is reading
+        self.truncated: dict[int, int] = {}  # by table: the transaction that truncated it last
         self.inside = False  # a transaction has begun and not ended
         self.waiting_bytes = 0
 
@@ -150,7 +151,9 @@ class Spool:
             elif kind == _TRUNCATE:
                 self._noted.append((self._transaction.lsn, self._transaction.xid, message))
                 (count,) = struct.unpack_from(">I", message, 1)
-                part.tables.update(struct.unpack_from(f">{count}I", message, 6))
+                named = struct.unpack_from(f">{count}I", message, 6)
+                part.tables.update(named)
+                self.truncated.update(dict.fromkeys(named, self._transaction[1]))
             elif kind == _COMMIT:
                 self.inside = False
                 end = int.from_bytes(message[10:18], "big")

@@ -106,7 +106,7 @@ def test_a_connection_is_set_in_one_way_whatever_the_role_has_for_defaults(upstr
         **{"gin_fuzzy_search_limit": "1", "datestyle": "SQL, DMY", "intervalstyle": "iso_8601"},
         **{"extra_float_digits": "0", "bytea_output": "escape", "timezone": "Asia/Tokyo"},
         **{"lc_monetary": "C.UTF-8", "lc_numeric": "C.UTF-8", "lc_time": "C.UTF-8"},
-        **{"quote_all_identifiers": "on", "xmlbinary": "hex", "xmloption": "document"},
+        **{"quote_all_identifiers": "on", "jit": "on", "xmlbinary": "hex", "xmloption": "document"},
         **{"default_transaction_isolation": "serializable", "default_transaction_read_only": "on"},
         **{"default_transaction_deferrable": "on", "statement_timeout": "1ms", "lock_timeout": "1ms"},
         **{"idle_in_transaction_session_timeout": "1ms", "idle_session_timeout": "5s"},
