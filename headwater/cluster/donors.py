@@ -82,5 +82,8 @@ class OwnPoint:
     def chunks(self, export: Export, point: Any, done: Set[int]) -> tuple[SnapshotChunk, ...]:
         return (SnapshotChunk("", {}, point, export, 0, 0, self.donors[export.table_id]),)
 
+    def held(self) -> None:
+        """Our own files do not go away."""
+
     def close(self) -> None:
         """Nothing is held."""

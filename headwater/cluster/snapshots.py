@@ -109,6 +109,7 @@ class Snapshots:
         tables = [table for table in begun if table is not None]
         if not self._fetch(tables):
             return None
+        prepared.held()
         with ThreadPoolExecutor(DELTA_COMMITS_CONCURRENT_MAX, "delta") as pool:
             states = pool.map(self._committed, [table for table in tables if self._is_wanted(table)])
             return dict(states)

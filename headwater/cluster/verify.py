@@ -157,6 +157,7 @@ class Verification:
                 self._check_wanted()
                 task = FetchTask(str(self._world.data_dir), folder, chunk)
                 upstream += self._world.jobs.run([task], Pool.BACKFILLS)
+            prepared.held()
         except DefiniteError as error:
             raise UserError(
                 f'the upstream of table "{self._command.name}" cannot be read: {error.message}',

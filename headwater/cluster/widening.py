@@ -96,5 +96,8 @@ class SidePoint:
         side = Side.of(point)
         return () if side is None else self._prepared.chunks(self._side, side.point, done)
 
+    def held(self) -> None:
+        self._prepared.held()
+
     def close(self) -> None:
         self._prepared.close()

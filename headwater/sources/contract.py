@@ -12,6 +12,7 @@
       between two ticks    point.take(frontier)            fixes the point; the tables join there
                            point.settle()                  what it shows is there to stay
                            point.chunks(...)               what is to be read at it
+                           point.held()                    it was there until all of it was read
         in Spark tasks     reading(secrets)                -> the rows of a chunk, of some after each other
     DROP SOURCE            drop(options, secrets)          nothing is left upstream
 
@@ -249,8 +250,11 @@ class SnapshotPoint(Protocol):
     def chunks(self, export: Export, point: Any, done: Set[int]) -> tuple[SnapshotChunk, ...]:
         """All chunks but those that are done."""
 
+    def held(self) -> None:
+        """All chunks have been read: TransientError unless the upstream has kept the point until now."""
+
     def close(self) -> None:
-        """All chunks have been read."""
+        """Let go of it."""
 
 
 @dataclass(frozen=True, slots=True)

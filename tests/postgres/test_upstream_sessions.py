@@ -1,7 +1,8 @@
 """Sessions upstream read all rows, and print them in one way, whatever is the default there.
 
 Method: a role that may lose the right to see all rows while nothing runs here, and one whose every default is
-hostile.  A table is what it is upstream or is not there, with the reason; never a part of it.
+hostile; a database in which texts are any bytes; sessions that are ended by somebody.  A table is what
+it is upstream or is not there, with the reason; never a part of it.
 """
 
 from __future__ import annotations
@@ -12,10 +13,17 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
+from headwater.core.errors import TransientError
+from headwater.sources.contract import Export
+from headwater.sources.postgres.frontier import LsnFrontier
+from headwater.sources.postgres.inspect import pin
+from headwater.sources.postgres.snapshot import PostgresPoint
 from tests.postgres.conftest import Database
 from tests.postgres.faulty import check_running, check_stalled, status
-from tests.postgres.following import Following
-from tests.support.server import HeadwaterServer
+from tests.postgres.following import Following, following
+from tests.postgres.test_inspect import listed, no_secrets
+from tests.support.postgres import PostgresServer
+from tests.support.server import HeadwaterServer, eventually
 
 HOSTILE = (
     *("search_path = evil, pg_catalog, public", "standard_conforming_strings = off"),
@@ -37,6 +45,18 @@ COLUMNS = (
     "at timestamptz, day date, span interval, f float8, b bytea, m money, r regclass, x xml, a text[],"
     " d daterange[], t time"
 )
+
+
+@pytest.fixture
+def bytes_database(postgres: PostgresServer, database: Database) -> Iterator[Database]:
+    """One whose texts are in no encoding."""
+    name = f"{database.name}_bytes"
+    database.run(f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+    made = Database(postgres, name)
+    made.run("SET client_encoding TO 'UTF8'")
+    yield made
+    made.connection.close()
+    database.run(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @contextmanager
@@ -117,3 +137,75 @@ def test_rows_that_are_hidden_from_us_are_asked_for_and_never_left_out(
         database.run(f"DROP POLICY half ON {guarded}", f"ALTER TABLE {guarded} DISABLE ROW LEVEL SECURITY")
         assert here.rows(f"VERIFY TABLE {table}")[0][0] == "equal"
         here.run("DROP SOURCE src CASCADE", f"DROP CLUSTER {pool}")
+
+
+def test_bytes_that_are_no_text_end_their_table_alone(
+    server: HeadwaterServer, bytes_database: Database
+) -> None:
+    with following(
+        server,
+        bytes_database,
+        *(
+            f"CREATE TABLE {name} (id int PRIMARY KEY, name text, tags text[])"
+            for name in ("bad", "later", "good")
+        ),
+        "INSERT INTO bad VALUES (1, E'caf\\351', '{}'), (2, 'caf\u00e9', NULL)",
+        "INSERT INTO good VALUES (1, 'caf\u00e9', '{x}')",
+    ) as here:
+        for name in ("bad", "later", "good"):
+            here.create_table(name)
+        here.create_table("partly", "bad", options="EXCLUDE COLUMNS (name)")
+        message = here.error_of("bad")
+        assert "column \"name\": value 'caf\\xe9' is not text in UTF-8" in message, message
+        bytes_database.run(
+            "INSERT INTO later VALUES (1, 'fine', NULL)",
+            "INSERT INTO good VALUES (2, 'tr\u00e8s', NULL)",
+            "INSERT INTO later VALUES (2, 'x', ARRAY[E'\\377'])",
+            "INSERT INTO bad VALUES (3, E'\\376', '{y}')",
+        )
+        assert 'column "tags": value' in here.error_of("later")
+        bytes_database.run("INSERT INTO good VALUES (3, 'after', NULL)")
+        here.follows("good")
+        here.follows("partly", "bad", columns="id, tags")
+        assert here.rows("VERIFY TABLE good")[0][0] == "equal"
+        assert here.rows("VERIFY TABLE partly")[0][0] == "equal"
+        check_running(here, "src")
+
+
+def test_a_session_that_is_ended_while_it_holds_a_snapshot_is_replaced(
+    server: HeadwaterServer, database: Database
+) -> None:
+    with following(
+        server,
+        database,
+        "CREATE TABLE t (id int PRIMARY KEY, long text)",
+        "INSERT INTO t SELECT g, repeat(md5(g::text), 20) FROM generate_series(1, 50000) AS g",
+    ) as here:
+        here.create_table("t")
+        ended = (
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND application_name = 'headwater' AND state = 'idle in transaction'"
+        )
+        for _ in range(2):
+            assert eventually(lambda: database.value(ended), within_s=60)
+        here.follows("t", columns="id, md5(long)")
+        check_running(here, "t")
+
+
+def test_a_snapshot_whose_session_is_gone_does_not_count(database: Database) -> None:
+    """Without its lock the table may be rewritten, and then shows no rows to a snapshot from before."""
+    database.run("CREATE TABLE t (id int PRIMARY KEY)", "CREATE PUBLICATION p FOR TABLE t")
+    pinned = pin(listed(database)["t"])
+    export = Export("u1", pinned.path(), pinned.relation, ("id",), pinned.discipline, details=pinned.details)
+    point = PostgresPoint({"connection": database.options(), "publication": "p"}, no_secrets, (export,))
+    try:
+        point.take(LsnFrontier(0, "", 1), {}, 1000)
+        point.held()
+        database.run(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND application_name = 'headwater'"
+        )
+        with pytest.raises(TransientError, match="terminating connection"):
+            point.held()
+    finally:
+        point.close()

@@ -101,6 +101,9 @@ class _Point:
     def settle(self) -> None:
         """Nothing can be lost."""
 
+    def held(self) -> None:
+        """A point never passes."""
+
     def chunks(self, export: Export, point: Any, done: Set[int]) -> tuple[SnapshotChunk, ...]:
         at = OffsetFrontier.from_json(point["at"])
         planned = read.plan_snapshot(self._options, export, at, point["rows"])

@@ -44,6 +44,7 @@ from headwater.sources.postgres.pgoutput import (
 from headwater.sources.postgres.visibility import Snapshot
 
 _BATCH_MESSAGES: Final = 65_536
+_VALUE_BYTES_SHOWN: Final = 60
 _NO_OLD_ROW: Final = (
     "old row missing from replication stream. Did you forget to set REPLICA IDENTITY to FULL for your table?"
 )
@@ -348,11 +349,22 @@ def _key(export: Export) -> tuple[int, ...]:
 
 def typed(texts: pa.Array, type_: SqlType) -> pa.Array:
     """Values that PostgreSQL has printed, in stored form; UserError if one cannot be."""
+    check_text(texts)
+    return from_text(texts, type_)
+
+
+def check_text(texts: pa.Array) -> None:
+    """UserError unless all of it is UTF-8, which an upstream with the encoding SQL_ASCII does not see to."""
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid as error:
-        raise UserError("invalid UTF8 string", "22021") from error
-    return from_text(texts, type_)
+        value = ""
+        if len(texts) == 1:
+            value = f" {str(texts.cast(pa.binary())[0].as_py()[:_VALUE_BYTES_SHOWN])[1:]}"
+        raise UserError(
+            f"value{value} is not text in UTF-8; mend it upstream, or leave the column out (EXCLUDE COLUMNS)",
+            "22021",
+        ) from error
 
 
 def first_error(texts: pa.Array, type_: SqlType) -> tuple[int, UserError]:

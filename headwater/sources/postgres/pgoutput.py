@@ -87,7 +87,8 @@ def parse_truncate(message: bytes) -> tuple[int, ...]:
 
 def _string(message: bytes, at: int) -> tuple[str, int]:
     end = message.index(b"\0", at)
-    return message[at:end].decode(), end + 1
+    # Names that are not UTF-8 are nobody's here, but tables of them may be in the stream.
+    return message[at:end].decode(errors="replace"), end + 1
 
 
 class Stretch:

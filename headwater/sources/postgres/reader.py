@@ -55,6 +55,7 @@ from headwater.sources.postgres.frontier import LsnFrontier, lsn_of, lsn_text
 from headwater.sources.postgres.inspect import inspect
 from headwater.sources.postgres.pgoutput import RelationMessage
 from headwater.sources.postgres.publication import Look, Published, Stored, has_older_rows, look
+from headwater.sources.postgres.session_settings import UNCHECKED_TEXT
 from headwater.sources.postgres.spool import Overlap, Spool, Taken
 from headwater.sources.postgres.trouble import AGAIN, first_line, named, said, trouble
 from headwater.sources.postgres.visibility import Snapshot
@@ -66,6 +67,10 @@ SOURCE_TYPE: Final = "postgres"
 _REMADE: Final = (
     "If it was dropped and created again: drop the source and create it again, because the log of"
     " the time between cannot be read any more."
+)
+_NOT_UTF8: Final = (
+    "A value upstream cannot be converted to UTF-8, and the stream cannot pass it: mend the value, then drop"
+    " the source and create it again."
 )
 _DATA_HEADER_BYTES: Final = 25
 _STATUS: Final = struct.Struct(">cQQQQ?")
@@ -279,6 +284,9 @@ class PostgresReader:
         )
 
     def _begin_stream(self, wire: pq.abc.PGconn, begin: int) -> None:
+        result = wire.exec_(f"SELECT {UNCHECKED_TEXT}".encode())
+        if result.status != pq.ExecStatus.TUPLES_OK:
+            raise TransientError(f"postgres: {_message(result.error_message)}", AGAIN)
         publication = '"' + self._options["publication"].replace('"', '""') + '"'
         quoted = publication.replace("'", "''")
         result = wire.exec_(
@@ -297,9 +305,8 @@ class PostgresReader:
         except DefiniteError as error:
             self._failure = error
         except (psycopg.Error, OSError) as error:
-            missing = missing_publication(self._options["publication"]) in str(error)
-            what = f"postgres: stream ended prematurely: {first_line(error)}"
-            self._failure = TransientError(what, _REMADE if missing else AGAIN)
+            what = f"stream ended prematurely: {first_line(error)}"
+            self._failure = TransientError(f"postgres: {what}", self._way_out(what))
         except BaseException as error:
             log.exception("receiving failed", slot=self._slot)
             what = f"postgres: stream ended prematurely: internal: {type(error).__name__}: {error}"
@@ -392,6 +399,12 @@ class PostgresReader:
             raise TransientError("postgres: nobody receives the stream", AGAIN)
         self._wake()
         return self._here.at(end)
+
+    def _way_out(self, failure: str) -> str:
+        """What to do about a stream that has ended; some ends are the same at every try."""
+        if missing_publication(self._options["publication"]) in failure:
+            return _REMADE
+        return _NOT_UTF8 if "has no equivalent in encoding" in failure else AGAIN
 
     def plan_read(
         self,

@@ -56,6 +56,13 @@ _NOT_ALWAYS: Final = ("idle_session_timeout", "transaction_timeout")
 """Of PostgreSQL 14 and 17 and later; a server that does not know a setting refuses who asks for it."""
 _SPACE: Final = "\\ "
 
+UNCHECKED_TEXT: Final = (
+    "pg_catalog.set_config('client_encoding', CASE pg_catalog.current_setting('server_encoding')"
+    " WHEN 'SQL_ASCII' THEN 'SQL_ASCII' ELSE 'UTF8' END, false)"
+)
+"""For sessions that read values.  In a database of SQL_ASCII a value may be anything, and one that is not
+UTF-8 would end the session, and with it the stream of all tables; we look for ourselves instead."""
+
 
 def startup_options(**more: str) -> str:
     """For libpq's `options`; `more` are further settings, or other values of these."""
@@ -63,13 +70,13 @@ def startup_options(**more: str) -> str:
     return " ".join(f"-c {name}={value.replace(' ', _SPACE)}" for name, value in settings.items())
 
 
-def settings_query(**more: str) -> str:
-    """A query that sets all of them for the session."""
+def settings_query(*expressions: str, **more: str) -> str:
+    """A query that sets all of them for the session, and does whatever else is to be done first in it."""
     settings = {**SETTINGS, **more}
-    values = (f"pg_catalog.set_config('{name}', '{value}', false)" for name, value in settings.items())
+    values = [f"pg_catalog.set_config('{name}', '{value}', false)" for name, value in settings.items()]
     names = ", ".join(f"'{name}'" for name in _NOT_ALWAYS)
     rest = (
         "(SELECT pg_catalog.count(pg_catalog.set_config(name, '0', false))"
         f" FROM pg_catalog.pg_settings WHERE name IN ({names}))"
     )
-    return f"SELECT {', '.join((*values, rest))}"
+    return f"SELECT {', '.join((*values, rest, *expressions))}"

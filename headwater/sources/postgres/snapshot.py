@@ -47,10 +47,10 @@ from headwater.core.types import SqlType
 from headwater.formats.arrow import arrow_type, state_schema
 from headwater.sources.contract import SEEN, Export, Options, ReadChunk, Secrets, SnapshotChunk, Taken
 from headwater.sources.postgres.connection import bounded, conninfo
-from headwater.sources.postgres.decode import first_error, typed
+from headwater.sources.postgres.decode import check_text, first_error, typed
 from headwater.sources.postgres.frontier import PAGE_BYTES, LsnFrontier, last_end, lsn_of
 from headwater.sources.postgres.reader import SOURCE_TYPE, reach
-from headwater.sources.postgres.session_settings import settings_query, startup_options
+from headwater.sources.postgres.session_settings import UNCHECKED_TEXT, settings_query, startup_options
 from headwater.sources.postgres.trouble import AGAIN, trouble
 from headwater.sources.postgres.visibility import Snapshot
 from headwater.sources.postgres.watch import TREE, first_seen
@@ -230,6 +230,16 @@ class PostgresPoint:
             ]
         return tuple(found)
 
+    def held(self) -> None:
+        """Its session was there to the end: without its locks a table may have been rewritten meanwhile.
+
+        Rows that were rewritten do not show to a snapshot from before, as if there were none.
+        """
+        try:
+            self._ask("SELECT 1")
+        except psycopg.Error as error:
+            raise trouble(error) from error
+
     def close(self) -> None:
         self._holder.close()
 
@@ -334,7 +344,7 @@ class Reading:
             self._close()
             self._connection, self._of = adbc.connect(text, autocommit=True), (text, pages.snapshot)
             with self._connection.cursor() as cursor:
-                cursor.execute(settings_query(**own))
+                cursor.execute(settings_query(UNCHECKED_TEXT, **own))
                 cursor.fetchall()
                 self._connection.adbc_connection.set_autocommit(False)
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -399,6 +409,8 @@ def _column(array: pa.Array, type_: SqlType) -> pa.Array:
             _check_finite(array.cast(pa.int64()), _MICROSECONDS_MIN)
             return array.cast(wanted)
         case kind if kind in _AS_IT_IS:
+            if pa.types.is_string(array.type):
+                check_text(array)
             return array.cast(wanted)
     return typed(array.cast(pa.string()), type_)
 

@@ -51,6 +51,9 @@ class Upstream:
     def settle(self) -> None:
         self.happens("settle")
 
+    def held(self) -> None:
+        self.happens("held")
+
     def close(self) -> None:
         self.closed += 1
 
