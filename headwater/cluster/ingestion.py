@@ -20,12 +20,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import structlog
 
 from headwater.cluster.backfill import Backfill
+from headwater.cluster.counters import Counters
 from headwater.cluster.donors import donor_of, is_own
 from headwater.cluster.jobs import DriverLost, Pool
 from headwater.cluster.tasks import ReadTask, gather
@@ -53,33 +54,6 @@ RECREATE_ALL = "Drop the source and create it again: what is upstream now does n
 LEAVE_TO_ONE = "Another process writes this source: see to it that one server alone uses the data directory."
 TRIED_AGAIN = "It is tried again; the cluster's log says more."
 START_AGAIN = "A defect, but what is written is whole. Start the server again; the cluster's log says more."
-
-
-@dataclass(slots=True)
-class Counters:
-    """What a source or table has done since this process started."""
-
-    messages_received: int = 0
-    bytes_received: int = 0
-    updates_staged: int = 0
-    updates_committed: int = 0
-    gauges: dict[str, Any] = field(default_factory=dict)
-
-    def add(self, files: list[FileEntry]) -> None:
-        rows, size = sum(f.rows for f in files), sum(f.bytes for f in files)
-        self.messages_received += rows
-        self.bytes_received += size
-        self.updates_staged += rows
-        self.updates_committed += rows
-
-    def values(self) -> dict[str, Any]:
-        return {
-            "messages_received": self.messages_received,
-            "bytes_received": self.bytes_received,
-            "updates_staged": self.updates_staged,
-            "updates_committed": self.updates_committed,
-            **self.gauges,
-        }
 
 
 class Ingestion:

@@ -20,7 +20,8 @@ from headwater.core.errors import DefiniteError, HeadwaterError, TransientError
 from headwater.sources.contract import Export
 from headwater.sources.postgres.frontier import LsnFrontier, lsn_text
 from headwater.sources.postgres.inspect import references
-from headwater.sources.postgres.reader import PostgresReader, drop_slot
+from headwater.sources.postgres.reader import PostgresReader
+from headwater.sources.postgres.slot import drop_slot
 from headwater.sources.postgres.snapshot import PostgresPoint
 from headwater.sources.postgres.spool import Spool
 from tests.postgres.conftest import Database

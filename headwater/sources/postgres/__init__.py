@@ -4,7 +4,7 @@ connection.py session_settings.py        how it is reached, and what a session t
 types.py facts.py inspect.py pin.py      what it has, and what a table of ours takes of it
 publication.py                 whether it has sent all that happened to that
 frontier.py                    positions in the log, and of which history they are
-reader.py spool.py             the stream as it comes: the slot, keepalives, whole transactions
+slot.py reader.py spool.py     the slot, and the stream as it comes from it: keepalives, whole transactions
 pgoutput.py decode.py          a stretch of the stream -> changes, column-wise
 seen.py watch.py               what the stream does not say, found in the catalog at each stretch
 identity.py                    whether changes still carry the key by which rows are followed
@@ -23,7 +23,8 @@ from headwater.sources.postgres.decode import read
 from headwater.sources.postgres.frontier import LsnFrontier
 from headwater.sources.postgres.inspect import references
 from headwater.sources.postgres.pin import pin
-from headwater.sources.postgres.reader import SOURCE_TYPE, PostgresReader, drop_slot
+from headwater.sources.postgres.reader import SOURCE_TYPE, PostgresReader
+from headwater.sources.postgres.slot import drop_slot
 from headwater.sources.postgres.snapshot import PostgresPoint, Reading, covers
 
 __all__ = ["POSTGRES"]

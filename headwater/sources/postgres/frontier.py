@@ -16,6 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from headwater.core.frontier import Frontier
+
 PAGE_BYTES = 8192
 _PAGE_HEADERS_BYTES = (24, 40)
 
@@ -67,6 +69,13 @@ class LsnFrontier:
 
     def __str__(self) -> str:
         return lsn_text(self.lsn)
+
+
+def position(frontier: Frontier) -> int:
+    """The place in the log of a frontier that must be of this kind."""
+    if not isinstance(frontier, LsnFrontier):
+        raise TypeError(f"a PostgreSQL source was given the frontier {frontier}")
+    return frontier.lsn
 
 
 def lsn_text(lsn: int) -> str:

@@ -42,23 +42,21 @@ from headwater.core.frontier import Frontier
 from headwater.core.limits import (
     REPLICATION_STATUS_S,
     REPLICATION_WAITING_BYTES_MAX,
-    SLOT_RELEASE_S_MAX,
-    SNAPSHOT_SETTLE_CHECK_S,
     UPSTREAM_SILENCE_S_MAX,
 )
 from headwater.sources.contract import Export, Options, ReadPart, Secrets, Waits
 from headwater.sources.postgres import pgoutput
-from headwater.sources.postgres.connection import bounded, connect
+from headwater.sources.postgres.connection import bounded
 from headwater.sources.postgres.decode import Shown
 from headwater.sources.postgres.facts import Facts, changed, missing_publication, moved, went_back
-from headwater.sources.postgres.frontier import LsnFrontier, lsn_of, lsn_text
+from headwater.sources.postgres.frontier import LsnFrontier, lsn_of, lsn_text, position
 from headwater.sources.postgres.inspect import inspect
 from headwater.sources.postgres.pgoutput import RelationMessage
 from headwater.sources.postgres.publication import Look, Published, Stored, has_older_rows, look
 from headwater.sources.postgres.session_settings import UNCHECKED_TEXT
+from headwater.sources.postgres.slot import Slot, reach, ready, snapshot, spoken
 from headwater.sources.postgres.spool import Overlap, Spool, Taken
-from headwater.sources.postgres.trouble import AGAIN, first_line, named, said, trouble
-from headwater.sources.postgres.visibility import Snapshot
+from headwater.sources.postgres.trouble import AGAIN, first_line, named, trouble
 from headwater.sources.postgres.watch import Notes, Watch
 
 log = structlog.get_logger("postgres")
@@ -89,7 +87,6 @@ class PostgresReader:
         waits: Waits,
     ) -> None:
         self._options = options
-        self._waits = waits
         self._secrets = secrets
         self._slot: str = options["slot"]
         self._control = reach(options, secrets)
@@ -107,12 +104,12 @@ class PostgresReader:
             with bounded(self._stream):
                 history = self._history(self._stream)
             self._check_history(history, stands_at)
-            begin = self._ready_slot(self._stream, stands_at)
+            begin = Slot(self._slot, self._control, waits).ready(self._stream, stands_at)
             self.start: Frontier = history.at(begin)
             self._here = history
             looked = stands_at.looked if isinstance(stands_at, LsnFrontier) else None
             self._published = Published(options["publication"], looked)
-            self._end = begin if stands_at is None else _lsn(stands_at)
+            self._end = begin if stands_at is None else position(stands_at)
             self._durable = begin
             last = stands_at.last if isinstance(stands_at, LsnFrontier) else None
             self._spool = Spool(scratch, Overlap(begin, last))
@@ -162,131 +159,10 @@ class PostgresReader:
         except TransientError as error:
             raise named(error) from error
 
-    def _ready_slot(self, stream: psycopg.Connection[Any], stands_at: Frontier | None) -> int:
-        """Make sure of the slot; the position from which on we read."""
-        with bounded(self._control):
-            row = self._control.execute(
-                "SELECT active_pid, wal_status, confirmed_flush_lsn::text FROM pg_replication_slots"
-                " WHERE slot_name = %s",
-                (self._slot,),
-            ).fetchone()
-        if row is None and stands_at is not None:
-            raise TransientError(
-                f'postgres: replication slot mysteriously missing: "{self._slot}"',
-                hint="Drop the source and create it again: what happened since cannot be read any more.",
-            )
-        if row is None:
-            made = self._create_slot(stream.pgconn)
-            self._wait_for_shown()
-            return made
-        active_pid, wal_status, confirmed = row
-        if wal_status == "lost":
-            raise DefiniteError(
-                "",
-                "" if stands_at is None else str(stands_at),
-                "replication slot has been invalidated because it exceeded the maximum reserved size",
-            )
-        if active_pid is not None:
-            with bounded(self._control):
-                self._release_slot(active_pid)
-        if stands_at is None:
-            self._wait_for_shown()
-            return lsn_of(confirmed)
-        wanted = _lsn(stands_at)
-        if lsn_of(confirmed) > wanted:
-            raise TransientError(
-                f"postgres: slot overcompacted. Requested LSN {lsn_text(wanted)} but only LSNs >="
-                f" {confirmed} are available",
-                hint="Drop the source and create it again: what happened since cannot be read any more.",
-            )
-        return lsn_of(confirmed)
-
-    def _create_slot(self, wire: pq.abc.PGconn) -> int:
-        """Takes as long as the oldest transaction that is open upstream; may be given up."""
-        wire.send_query(f'CREATE_REPLICATION_SLOT "{self._slot}" LOGICAL pgoutput NOEXPORT_SNAPSHOT'.encode())
-        while wire.is_busy():
-            if _ready({wire.socket: select.POLLIN}, REPLICATION_STATUS_S):
-                wire.consume_input()
-            elif self._unwanted():
-                wire.get_cancel().cancel()
-                raise self._not_wanted()
-        made: int | None = None
-        while (result := wire.get_result()) is not None:
-            if result.status != pq.ExecStatus.TUPLES_OK:
-                raise TransientError(f"postgres: {_message(result.error_message)}", AGAIN)
-            made = lsn_of((result.get_value(0, 1) or b"").decode())
-        if made is None:
-            raise TransientError(f'postgres: replication slot "{self._slot}" was not made')
-        return made
-
-    def _wait_for_shown(self) -> None:
-        """Until every transaction that may have committed before the slot begins shows upstream.
-
-        The stream will not have it, so snapshots must.  Those that were open when the slot was made have
-        been waited for; one that began on the way may be in the log already, and wait for a standby.
-        """
-        with bounded(self._control):
-            row = self._control.execute("SELECT pg_current_xact_id()::text::int8").fetchone()
-        newest = 0 if row is None else row[0]
-        told_s = SYSTEM_CLOCK.monotonic_s()
-        while self._snapshot().xmin < newest:
-            SYSTEM_CLOCK.sleep(SNAPSHOT_SETTLE_CHECK_S)
-            if SYSTEM_CLOCK.monotonic_s() - told_s > REPLICATION_STATUS_S:
-                told_s = SYSTEM_CLOCK.monotonic_s()
-                if self._unwanted():
-                    raise self._not_wanted()
-
-    def _snapshot(self) -> Snapshot:
-        """What shows upstream now."""
-        with bounded(self._control):
-            row = self._control.execute("SELECT pg_current_snapshot()::text").fetchone()
-        if row is None:
-            raise TransientError("postgres: the server gave no snapshot", AGAIN)
-        return Snapshot.from_text(row[0])
-
-    def _unwanted(self) -> bool:
-        """Tell that others must end before the source can begin; whether nobody wants it any more."""
-        return self._waits(
-            f"postgres: a replication slot waits for open transactions{self._open_ones()}",
-            "End them, or wait until they end: SELECT pg_terminate_backend(pid) ends a session there.",
-        )
-
-    def _not_wanted(self) -> TransientError:
-        return TransientError(f'postgres: replication slot "{self._slot}" is not wanted any more')
-
-    def _open_ones(self) -> str:
-        """The oldest transactions upstream that have written something."""
-        with bounded(self._control):
-            found = self._control.execute(
-                "SELECT format('process %s since %s', pid, date_trunc('second', xact_start))"
-                " FROM pg_stat_activity WHERE backend_xid IS NOT NULL"
-                " UNION ALL SELECT format('prepared transaction %L since %s', gid, prepared)"
-                " FROM pg_prepared_xacts LIMIT 3"
-            ).fetchall()
-        return ": " + ", ".join(row[0] for row in found) if found else ""
-
-    def _release_slot(self, pid: int) -> None:
-        """A process that was killed may have left its walsender behind; it is ended."""
-        log.warning("taking over a replication slot", slot=self._slot, walsender=pid)
-        deadline_s = SYSTEM_CLOCK.monotonic_s() + SLOT_RELEASE_S_MAX
-        while SYSTEM_CLOCK.monotonic_s() < deadline_s:
-            row = self._control.execute(
-                "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots"
-                " WHERE slot_name = %s AND active_pid IS NOT NULL",
-                (self._slot,),
-            ).fetchone()
-            if row is None:
-                return
-            SYSTEM_CLOCK.sleep(0.05)
-        raise TransientError(
-            f'postgres: replication slot "{self._slot}" is in use by process {pid}',
-            hint=f"SELECT pg_terminate_backend({pid}) upstream, as a user who may.",
-        )
-
     def _begin_stream(self, wire: pq.abc.PGconn, begin: int) -> None:
         result = wire.exec_(f"SELECT {UNCHECKED_TEXT}".encode())
         if result.status != pq.ExecStatus.TUPLES_OK:
-            raise TransientError(f"postgres: {_message(result.error_message)}", AGAIN)
+            raise TransientError(f"postgres: {spoken(result.error_message)}", AGAIN)
         publication = '"' + self._options["publication"].replace('"', '""') + '"'
         quoted = publication.replace("'", "''")
         result = wire.exec_(
@@ -294,7 +170,7 @@ class PostgresReader:
             f" (proto_version '1', publication_names '{quoted}')".encode()
         )
         if result.status != pq.ExecStatus.COPY_BOTH:
-            raise TransientError(f"postgres: {_message(result.error_message)}", AGAIN)
+            raise TransientError(f"postgres: {spoken(result.error_message)}", AGAIN)
 
     # The thread
 
@@ -342,10 +218,10 @@ class PostgresReader:
                 return True
             if count == -1:
                 result = wire.get_result()
-                reason = _message(b"" if result is None else result.error_message) or "closed by the server"
+                reason = spoken(b"" if result is None else result.error_message) or "closed by the server"
                 raise psycopg.OperationalError(reason)
             if count == -2:
-                raise psycopg.OperationalError(_message(wire.error_message))
+                raise psycopg.OperationalError(spoken(wire.error_message))
             if data[0] == 0x77:  # w: data
                 end = add(bytes(data[_DATA_HEADER_BYTES:]))
                 if end is not None:
@@ -361,11 +237,11 @@ class PostgresReader:
 
     def _woken(self, wire: pq.abc.PGconn) -> bool:
         """Wait for the server or for a tick; whether a tick wants the server to be told."""
-        ready = self._sleep({wire.socket: select.POLLIN}, REPLICATION_STATUS_S)
-        if wire.socket in ready:
+        awake = self._sleep({wire.socket: select.POLLIN}, REPLICATION_STATUS_S)
+        if wire.socket in awake:
             wire.consume_input()
             self._heard_s = SYSTEM_CLOCK.monotonic_s()
-        return self._wake_in in ready
+        return self._wake_in in awake
 
     def _check_heard(self) -> None:
         """A server that was asked for an answer again and again and gives none is not there."""
@@ -373,10 +249,10 @@ class PostgresReader:
             raise psycopg.OperationalError(f"the server has been silent for {UPSTREAM_SILENCE_S_MAX:.0f} s")
 
     def _sleep(self, sockets: dict[int, int], seconds: float) -> set[int]:
-        ready = _ready({**sockets, self._wake_in: select.POLLIN}, seconds)
-        if self._wake_in in ready:
+        woken = ready({**sockets, self._wake_in: select.POLLIN}, seconds)
+        if self._wake_in in woken:
             os.read(self._wake_in, 4096)
-        return ready
+        return woken
 
     def _tell(self, wire: pq.abc.PGconn, wants_answer: bool) -> None:
         """A standby status update: everything up to the newest durable binding is ours."""
@@ -386,7 +262,7 @@ class PostgresReader:
             _STATUS.pack(b"r", max(durable, self._end), durable, durable, now_us, wants_answer)
         )
         while wire.flush() and not self._stopping:
-            _ready({wire.socket: select.POLLOUT}, REPLICATION_STATUS_S)
+            ready({wire.socket: select.POLLOUT}, REPLICATION_STATUS_S)
             self._check_heard()
 
     # Ticks
@@ -417,14 +293,14 @@ class PostgresReader:
         if self._spool is None or not isinstance(start, LsnFrontier):
             raise TypeError(f"a PostgreSQL source was given the frontier {start}")
         snapshots = {table_id: Shown.by(point) for table_id, point in points.items()}
-        taken = self._spool.take(_lsn(end), snapshots)
-        self._notes = _notes(self._spool.noted(_lsn(end) if taken.reached is None else taken.reached))
+        taken = self._spool.take(position(end), snapshots)
+        self._notes = _notes(self._spool.noted(position(end) if taken.reached is None else taken.reached))
         parts: list[ReadPart] = []
         for segment, tables in taken.segments:
             mine = tuple(export for export in exports if export.details["oid"] in tables)
             if mine:
                 parts.append(ReadPart(SOURCE_TYPE, {}, None, None, mine, len(parts), segment))
-        return self._reached(start, _lsn(end), taken), tuple(parts)
+        return self._reached(start, position(end), taken), tuple(parts)
 
     def _reached(self, start: LsnFrontier, end: int, taken: Taken) -> LsnFrontier:
         """Where the source stands after a tick, with those of its transactions that do not show yet."""
@@ -433,7 +309,7 @@ class PostgresReader:
         if read:
             xids = np.array(read, np.int64)
             try:
-                unshown = tuple(xids[~self._snapshot().shows(xids)].tolist())
+                unshown = tuple(xids[~snapshot(self._control).shows(xids)].tolist())
             except psycopg.Error as error:
                 raise trouble(error) from error
         last = taken.transactions[-1] if taken.transactions else start.last
@@ -500,7 +376,7 @@ class PostgresReader:
         self, exports: tuple[Export, ...], seen: Mapping[str, Any], reached: Frontier
     ) -> tuple[Mapping[str, DefiniteError], Mapping[str, Any]]:
         """Also whether tables are what they were, if the stream has described them anew."""
-        notes, at = self._notes, _lsn(reached)
+        notes, at = self._notes, position(reached)
         described = {relation.oid for relation in notes.relations}
         again = tuple(export for export in exports if export.details["oid"] in described)
         errors = dict(self.check(again)) if again else {}
@@ -517,7 +393,7 @@ class PostgresReader:
     def acknowledge(self, frontier: Frontier) -> None:
         if self._spool is not None:
             self._spool.done()
-        self._durable = max(self._durable, _lsn(frontier))
+        self._durable = max(self._durable, position(frontier))
         self._wake()
 
     def _wake(self) -> None:
@@ -537,54 +413,6 @@ class PostgresReader:
         os.close(self._wake_out)
 
 
-def drop_slot(options: Options, secrets: Secrets) -> None:
-    """Leave nothing upstream."""
-    slot = options["slot"]
-    try:
-        control = reach(options, secrets)
-    except TransientError as error:
-        if isinstance(error.__cause__, psycopg.OperationalError) and _no_database(error.__cause__):
-            return  # a slot belongs to its database, and is gone with it
-        raise
-    with control, bounded(control):
-        deadline_s = SYSTEM_CLOCK.monotonic_s() + SLOT_RELEASE_S_MAX
-        while True:
-            try:
-                control.execute(
-                    "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots"
-                    " WHERE slot_name = %s AND active_pid IS NOT NULL",
-                    (slot,),
-                )
-                control.execute(
-                    "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
-                    " WHERE slot_name = %s",
-                    (slot,),
-                )
-                return
-            except psycopg.errors.ObjectInUse as error:
-                if SYSTEM_CLOCK.monotonic_s() > deadline_s:
-                    raise trouble(error) from error
-                SYSTEM_CLOCK.sleep(0.05)
-            except psycopg.Error as error:
-                raise trouble(error) from error
-
-
-def reach(options: Options, secrets: Secrets, replication: bool = False) -> psycopg.Connection[Any]:
-    """A connection to a source's upstream; trouble on the way says whose it is."""
-    try:
-        return connect(options["connection"], secrets, replication=replication)
-    except TransientError as error:
-        raise named(error) from error.__cause__
-
-
-def _ready(sockets: dict[int, int], seconds: float) -> set[int]:
-    """Those of the sockets on which something has happened; their numbers may be as high as they like."""
-    poll = select.poll()
-    for number, events in sockets.items():
-        poll.register(number, events)
-    return {number for number, _ in poll.poll(seconds * 1000)}
-
-
 def _notes(messages: Iterable[tuple[int, bytes]]) -> Notes:
     relations: dict[bytes, RelationMessage] = {}
     truncations: list[tuple[int, int]] = []
@@ -594,18 +422,3 @@ def _notes(messages: Iterable[tuple[int, bytes]]) -> Notes:
         elif message not in relations:
             relations[message] = pgoutput.parse_relation(message)
     return Notes(tuple(relations.values()), tuple(truncations))
-
-
-def _message(text: bytes) -> str:
-    return said(text.decode(errors="replace"))
-
-
-def _no_database(error: psycopg.OperationalError) -> bool:
-    """Whether a server that was reached has no such database; libpq says that in words only."""
-    return 'database "' in str(error) and '" does not exist' in str(error)
-
-
-def _lsn(frontier: Frontier) -> int:
-    if not isinstance(frontier, LsnFrontier):
-        raise TypeError(f"a PostgreSQL source was given the frontier {frontier}")
-    return frontier.lsn

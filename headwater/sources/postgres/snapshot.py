@@ -49,8 +49,9 @@ from headwater.sources.contract import SEEN, Export, Options, ReadChunk, Secrets
 from headwater.sources.postgres.connection import bounded, conninfo
 from headwater.sources.postgres.decode import check_text, first_error, typed
 from headwater.sources.postgres.frontier import PAGE_BYTES, LsnFrontier, last_end, lsn_of
-from headwater.sources.postgres.reader import SOURCE_TYPE, reach
+from headwater.sources.postgres.reader import SOURCE_TYPE
 from headwater.sources.postgres.session_settings import UNCHECKED_TEXT, settings_query, startup_options
+from headwater.sources.postgres.slot import reach
 from headwater.sources.postgres.trouble import AGAIN, trouble
 from headwater.sources.postgres.visibility import Snapshot
 from headwater.sources.postgres.watch import TREE, first_seen

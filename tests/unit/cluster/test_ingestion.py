@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from headwater.cluster.backfill import Backfill
-from headwater.cluster.ingestion import Counters, Ingestion
+from headwater.cluster.counters import Counters
+from headwater.cluster.ingestion import Ingestion
 from headwater.core import protocol
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import DefiniteError, TransientError
