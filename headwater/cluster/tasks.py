@@ -27,11 +27,11 @@ import pyarrow as pa
 from headwater.cluster.ahead import ahead
 from headwater.core.change import FileEntry, ReadPlan
 from headwater.core.clock import unique_name
-from headwater.core.errors import DefiniteError, HeadwaterError, TransientError
+from headwater.core.errors import DefiniteError, HeadwaterError, InvariantViolation, TransientError
 from headwater.core.limits import BACKFILL_NICENESS
 from headwater.core.relation import Relation
 from headwater.formats.arrow import change_schema, state_schema
-from headwater.persist.combine import quote, relation_sql, scan_files
+from headwater.persist.combine import BELOW_ZERO, quote, relation_sql, scan_files
 from headwater.persist.files import DAMAGE_HINT, damage, write_file
 from headwater.persist.layout import change_file, state_file
 from headwater.persist.secrets import SecretStore
@@ -258,7 +258,7 @@ class FoldTask:
         data_dir = Path(self.data_dir)
         relation = self.plan.relation
         names = relation.key_names() or relation.column_names()
-        rows = relation_sql(self.plan, data_dir)
+        rows = relation_sql(self.plan, data_dir, checked=True)
         where = (
             f" WHERE hash({', '.join(map(quote, names))}) % {self.buckets} = {self.bucket}"
             if self.buckets > 1
@@ -324,6 +324,8 @@ def _write_query(
                 raise TransientError(found, DAMAGE_HINT) from error
             if isinstance(error, TransientError):
                 raise
+            if BELOW_ZERO in str(error):
+                raise InvariantViolation(f"{BELOW_ZERO}: table {table_id} is not folded") from error
             raise TransientError(
                 f"could not fold table {table_id}: {(str(error).splitlines() or ['no reason given'])[0]}"
             ) from error
@@ -353,7 +355,5 @@ def run_task(task: Any) -> Any:
     run: Callable[[], Any] = task.run
     try:
         return run()
-    except DefiniteError as error:
-        return Failed(error)
-    except TransientError as error:
+    except (DefiniteError, TransientError, InvariantViolation) as error:
         return Failed(error)

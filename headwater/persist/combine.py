@@ -63,8 +63,16 @@ def scan_files(data_dir: Path, files: Sequence[FileEntry]) -> str:
     return f"read_parquet([{paths}], union_by_name = false)"
 
 
-def relation_sql(plan: ReadPlan, data_dir: Path) -> str:
-    """A parenthesised query whose rows are the collection at the plan's timestamp."""
+BELOW_ZERO = "a row is taken out more often than it is there"
+"""What a checked query of a counted collection fails with."""
+
+
+def relation_sql(plan: ReadPlan, data_dir: Path, checked: bool = False) -> str:
+    """A parenthesised query whose rows are the collection at the plan's timestamp.
+
+    Rows that would count less than zero have no copies.  That must not be, and after a fold nobody could
+    tell any more that it was: a `checked` query fails with BELOW_ZERO instead.
+    """
     names = [quote(column.name) for column in plan.relation.columns]
     state, tail = plan.state, tuple(file for file in plan.tail if file.rows)
     if not state and not tail:
@@ -88,7 +96,7 @@ def relation_sql(plan: ReadPlan, data_dir: Path) -> str:
         keys = [columns[i] for i in plan.relation.keys[0]]
         partial = any(file.partials for file in tail)
         return f"(SELECT {named} FROM {_keyed(columns, keys, state_scan, tail_scan, partial)})"
-    return f"(SELECT {named} FROM {_counted(columns, state_scan, tail_scan)})"
+    return f"(SELECT {named} FROM {_counted(columns, state_scan, tail_scan, checked)})"
 
 
 def _keyed(columns: list[str], keys: list[str], state: str | None, tail: str, partial: bool) -> str:
@@ -132,26 +140,30 @@ def _filled(columns: list[str], keys: list[str], state: str | None) -> str:
     return f"SELECT {', '.join(values)} FROM ({versions}) GROUP BY {', '.join(keys)}"
 
 
-def _counted(columns: list[str], state: str | None, tail: str) -> str:
+def _counted(columns: list[str], state: str | None, tail: str, checked: bool) -> str:
     """Only state rows that lose copies are counted; the rest pass through untouched."""
     listed = ", ".join(columns)
     net = (
         f"SELECT {listed}, sum(CASE WHEN {OP} = '{DELETE}' THEN -1 ELSE 1 END)::BIGINT AS _net"
         f" FROM {tail} GROUP BY ALL HAVING _net <> 0"
     )
-    gained = f"SELECT {listed}, _net AS _n FROM net WHERE _net > 0"
+    copies = "unnest(range(_n))"
+    if checked:
+        copies = f"unnest(range(CASE WHEN _n < 0 THEN error('{BELOW_ZERO}')::BIGINT ELSE _n END))"
     if not state:
         return (
-            f"(WITH net AS MATERIALIZED ({net}) SELECT {listed} FROM (SELECT {listed},"
-            f" unnest(range(_n)) FROM ({gained})))"
+            f"(WITH net AS MATERIALIZED ({net}) SELECT {listed} FROM (SELECT {listed}, {copies}"
+            f" FROM (SELECT {listed}, _net AS _n FROM net)))"
         )
     same = " AND ".join(f"s.{column} IS NOT DISTINCT FROM l.{column}" for column in columns)
     qualified = ", ".join(f"s.{column}" for column in columns)
+    theirs = ", ".join(f"l.{column}" for column in columns)
+    there = f"(SELECT {qualified}, true AS _there FROM {state}) AS s"
     return (
         f"(WITH net AS MATERIALIZED ({net}), lost AS (SELECT * FROM net WHERE _net < 0),"
-        f" touched AS (SELECT {qualified}, count(*) + any_value(l._net) AS _n"
-        f" FROM {state} JOIN lost l ON {same} GROUP BY {qualified})"
+        f" touched AS (SELECT {theirs}, count(s._there) + any_value(l._net) AS _n"
+        f" FROM lost l LEFT JOIN {there} ON {same} GROUP BY {theirs})"
         f" SELECT {qualified} FROM {state} ANTI JOIN lost l ON {same}"
-        f" UNION ALL SELECT {listed} FROM (SELECT {listed}, unnest(range(_n)) FROM"
-        f" (SELECT * FROM touched WHERE _n > 0 UNION ALL {gained})))"
+        f" UNION ALL SELECT {listed} FROM (SELECT {listed}, {copies} FROM"
+        f" (SELECT * FROM touched UNION ALL SELECT {listed}, _net FROM net WHERE _net > 0)))"
     )

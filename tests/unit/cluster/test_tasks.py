@@ -35,7 +35,7 @@ from headwater.cluster.tasks import (
     run_task,
 )
 from headwater.core.change import DELETE, INSERT, FileEntry, ReadPlan
-from headwater.core.errors import DefiniteError, TransientError
+from headwater.core.errors import DefiniteError, InvariantViolation, TransientError
 from headwater.core.frontier import OffsetFrontier
 from headwater.core.limits import BACKFILL_NICENESS
 from headwater.core.relation import Column, Relation
@@ -286,3 +286,24 @@ def test_a_backfill_stands_behind_others_and_leaves_its_process_as_it_was() -> N
     before = _niceness()
     assert run_aside(Priority()) == [min(before + BACKFILL_NICENESS, NICENESS_MAX)] * 2
     assert run_task(Priority()) == [before] * 2
+
+
+@pytest.mark.parametrize("buckets", [1, 3])
+@pytest.mark.parametrize("kept", [0, 1, 2])
+def test_a_row_that_would_count_less_than_zero_is_not_folded_away(
+    tmp_path: Path, kept: int, buckets: int
+) -> None:
+    taken = [(DELETE, 1, i, ROW) for i in range(2)]
+    state = [write_state(tmp_path, "s.parquet", EVERY_KIND, [NULLS, *[ROW] * kept])]
+    tail = write_changes(tmp_path, "t.parquet", EVERY_KIND, [(INSERT, 1, 9, NULLS), *taken])
+    for there in (state, []):
+        plan = plan_of("counted", there, [tail], EVERY_KIND)
+        tried = [run_task(FoldTask(str(tmp_path), plan, i, buckets, MEMORY_BYTES)) for i in range(buckets)]
+        failed = [outcome.error for outcome in tried if isinstance(outcome, Failed)]
+        if there and kept == 2:
+            assert not failed
+            assert sum(entry.rows for entry in tried) == 2
+        else:
+            assert failed
+            assert all(isinstance(error, InvariantViolation) for error in failed)
+            assert "table u1" in str(failed[0])
