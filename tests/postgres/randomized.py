@@ -290,7 +290,8 @@ class Episode:
             "ALTER TABLE keyed SET LOGGED",
         )
         for name in keyed:
-            assert "UNLOGGED" in here.error_of(name)
+            error = here.error_of(name)
+            assert "UNLOGGED" in error, (name, error)
             here.run(f"DROP TABLE {name}")
             del self._tables[name]
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import psycopg
 import pytest
 
-from headwater.sources.postgres.inspect import changed, moved, pin
+from headwater.sources.postgres.inspect import changed, inspect, moved, pin
 from tests.postgres.conftest import Database
 from tests.postgres.test_inspect import listed, look
 
@@ -146,6 +147,15 @@ def test_a_table_that_was_out_of_its_publication_for_a_while_is_noticed(
     details = pinned(database)
     alter(database, statements)
     assert 'taken out of publication "p" and added again' in str(changed(details, look(database)))
+
+
+def test_a_table_that_is_unlogged_is_not_said_to_be_dropped(database: Database) -> None:
+    database.run(TABLE, "CREATE PUBLICATION p FOR ALL TABLES")
+    details = pin(listed(database)["t"]).details
+    database.run("ALTER TABLE t SET UNLOGGED")
+    with psycopg.connect(database.server.dsn(database.name), autocommit=True) as connection:
+        facts = inspect(connection, "p", [details["oid"]])
+    assert str(changed(details, facts)).startswith("table is or was UNLOGGED")
 
 
 def test_a_partition_that_is_published_by_its_root_must_stay_where_it_is(database: Database) -> None:

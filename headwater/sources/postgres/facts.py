@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from headwater.sources.postgres.publication import Look, interrupted
+from headwater.sources.postgres.publication import UNLOGGED, Look, interrupted
 
 PARTITIONED = "p"
 
@@ -116,7 +116,8 @@ def changed(pinned: Mapping[str, Any], current: Facts) -> str | None:
         return missing_publication(current.publication_name)
     table = current.tables.get(pinned["oid"])
     if table is None:
-        return "table was dropped"
+        unlogged = current.look is not None and current.look.unlogged(pinned["oid"])
+        return UNLOGGED if unlogged else "table was dropped"
     if _compatible(pinned, table):
         published = pinned.get("published")
         if current.look is None or published is None:

@@ -126,7 +126,9 @@ def inspect(
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             connection.execute(_TIME, (str(int(UPSTREAM_VALIDATE_S_MAX * 1000)),))
             facts = _inspect(connection, publication, oids, name)
-            return replace(facts, look=look(connection, publication, facts.tables, since))
+            return replace(
+                facts, look=look(connection, publication, facts.tables if oids is None else oids, since)
+            )
     except psycopg.Error as error:
         raise TransientError(
             f"sql client error: {str(error).strip().splitlines()[0]}",

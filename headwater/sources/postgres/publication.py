@@ -67,6 +67,10 @@ class Look:
         """As a table pins it."""
         return sorted(self.identities.get(oid, ()))
 
+    def unlogged(self, oid: int) -> bool:
+        """Whether some rows of the table are not logged now."""
+        return any(stored.persistence != _LOGGED for stored in self.stored.get(oid, ()))
+
     def files(self, oid: int) -> tuple[int, int] | None:
         """The table's own file and that of its long values, if it could be UNLOGGED."""
         found = (stored for stored in self.stored.get(oid, ()) if stored.oid == oid)
