@@ -33,7 +33,14 @@ from headwater.formats.text import from_text
 from headwater.sources.contract import Export, ReadPart, Reset, Side
 from headwater.sources.postgres import pgoutput
 from headwater.sources.postgres.frontier import lsn_text
-from headwater.sources.postgres.identity import speaks_for_itself, switched, unsent
+from headwater.sources.postgres.identity import (
+    NO_OLD_ROW,
+    reprinted,
+    retyped,
+    speaks_for_itself,
+    switched,
+    unsent,
+)
 from headwater.sources.postgres.pgoutput import (
     Integers,
     RelationMessage,
@@ -45,9 +52,6 @@ from headwater.sources.postgres.visibility import Snapshot
 
 _BATCH_MESSAGES: Final = 65_536
 _VALUE_BYTES_SHOWN: Final = 60
-_NO_OLD_ROW: Final = (
-    "old row missing from replication stream. Did you forget to set REPLICA IDENTITY to FULL for your table?"
-)
 _TRUNCATED: Final = "the table was truncated while columns were added to it"
 _NO_TOAST: Final = (
     "TOASTed value missing from old row. Did you forget to set REPLICA IDENTITY to FULL for your table?"
@@ -200,13 +204,16 @@ class Decoder:
         return places
 
     def _check_identity(self, export: Export, relation: RelationMessage, numbers: Integers) -> None:
-        """Updates and deletions carry the key, or there are none."""
+        """Updates and deletions say which row they are about, or there are none."""
         lacking = unsent(export, relation) if speaks_for_itself(export) else ()
-        if lacking:
-            kinds = self.stretch.kinds[numbers]
-            refused = numbers[(kinds == pgoutput.UPDATE) | (kinds == pgoutput.DELETE)]
-            if len(refused):
-                raise self.error(export, refused[0], switched(export.details, lacking))
+        other = reprinted(export, relation)
+        if not lacking and not other:
+            return
+        kinds = self.stretch.kinds[numbers]
+        refused = numbers[(kinds == pgoutput.UPDATE) | (kinds == pgoutput.DELETE)]
+        if len(refused):
+            message = switched(export.details, lacking) if lacking else retyped(export.details, other)
+            raise self.error(export, refused[0], message)
 
     def error(self, export: Export, number: int, message: str) -> DefiniteError:
         """A definite error at a message."""
@@ -261,7 +268,7 @@ class Decoder:
         if export.discipline == "counted":
             for refused in (plain, both[~whole], deleted[self._without_row(deleted)]):
                 if len(refused):
-                    raise self.error(export, refused[0], _NO_OLD_ROW)
+                    raise self.error(export, refused[0], NO_OLD_ROW)
         # An old key has the key's columns, an old row all of them.
         key_places = [place for position in _key(export) if (place := places[position]) is not None]
         always, key = np.ones(len(both), bool), set(key_places)
@@ -277,7 +284,7 @@ class Decoder:
                 nameless = tuples.columns[place].kinds == pgoutput.NULL
                 if export.details["columns"][position]["not_null"] and nameless.any():
                     # The replica identity is another one than it was: what went cannot be told.
-                    raise self.error(export, of[nameless][0], _NO_OLD_ROW)
+                    raise self.error(export, of[nameless][0], NO_OLD_ROW)
         for column in new_both.columns.values():
             lost = moved & (column.kinds == pgoutput.UNCHANGED)
             if lost.any():  # what it was stands under another key

@@ -284,6 +284,7 @@ def test_an_identity_without_the_key_ends_the_table_at_the_first_change(message:
     assert came == ("+", 1, "a")
     assert isinstance(error, DefiniteError)
     assert error.position == "0/64"
+    assert str(error).startswith("old row missing from replication stream")
     assert "replica identity of source table t with oid 16384 was switched and no longer has id" in str(error)
     assert "ALTER TABLE public.t REPLICA IDENTITY FULL" in str(error)
 
@@ -303,3 +304,19 @@ def test_a_wider_identity_carries_the_key_too() -> None:
     wider = stream.relation([("id", 23), ("name", 25)], identity=("name", "id"))
     messages = in_transaction(wider, stream.update((1, "b"), key=(1, "a")), stream.delete(key=(1, "b")))
     assert decoded(stream.segment(messages), stream.export()) == [("+", 1, "b"), ("-", 1, "b")]
+
+
+def test_texts_of_another_type_are_followed_until_a_row_must_be_found_by_them() -> None:
+    as_text = stream.export("counted")
+    as_text.details["columns"][1]["text"] = True
+    keyed = stream.export()
+    keyed.details["columns"][1]["text"] = True
+    other = stream.relation([("id", 23), ("name", 1700)])
+    follows = in_transaction(other, stream.insert((1, "1.00")))
+    assert decoded(stream.segment(follows), as_text) == [("+", 1, "1.00")]
+    changed = in_transaction(other, stream.update((1, "2.00"), old=(1, "1.00")))
+    assert decoded(stream.segment(changed), keyed) == [("+", 1, "2.00")]
+    alike = in_transaction(stream.relation([("id", 23), ("name", 1043)]), stream.delete(old=(1, "a")))
+    assert decoded(stream.segment(alike), as_text) == [("-", 1, "a")]
+    (error,) = decoded(stream.segment(changed), as_text)
+    assert "name of source table t with oid 16384 got another type" in str(error)
