@@ -38,9 +38,9 @@ SCHEMA = (
     "ALTER TABLE keyed ALTER long SET STORAGE EXTERNAL",
     "CREATE TABLE free (id int, n int, tag text)",
     "ALTER TABLE free REPLICA IDENTITY FULL",
-    "CREATE TABLE parts (id int PRIMARY KEY, n int, tag text) PARTITION BY HASH (id)",
-    "CREATE TABLE parts0 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 0)",
-    "CREATE TABLE parts1 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 1)",
+    "CREATE TABLE parts (id int PRIMARY KEY, n int, tag text) PARTITION BY RANGE (id)",
+    "CREATE TABLE parts0 PARTITION OF parts FOR VALUES FROM (MINVALUE) TO (1000)",
+    "CREATE TABLE parts1 PARTITION OF parts FOR VALUES FROM (1000) TO (100000)",
     "INSERT INTO keyed SELECT g, 0, repeat(md5(g::text), 100), g::text FROM generate_series(1, 2000) AS g",
     "INSERT INTO free SELECT g % 500, g FROM generate_series(1, 2000) AS g",
     "INSERT INTO parts SELECT g, g FROM generate_series(1, 2000) AS g",
@@ -167,6 +167,7 @@ class Episode:
         self._names = 0
         self._added: list[str] = []  # columns that `keyed` has got
         self._columns = 0
+        self._partitions = 0  # how many `parts` has got
         self._widened: dict[str, str] = {}  # tables that get a column
         self._writers: list[Upstream] = [Triples(database, seed), Churn(database, seed + 1)]
         self._followers = [Follower(server, f"{self._here.schema}.{name}") for name in TRIPLE]
@@ -308,6 +309,54 @@ class Episode:
         self._session().run(f"ALTER TABLE {name} ADD COLUMN IF NOT EXISTS {column}")
         return True
 
+    def add_partition(self, random: Random) -> None:
+        """As one that is made with the table, or attached with nothing in it."""
+        name, bounds, first = self._another_partition()
+        if random.random() < 0.5:
+            self._database.run(f"CREATE TABLE {name} PARTITION OF parts {bounds}")
+            self._database.run(f"INSERT INTO parts VALUES ({first}, 1) ON CONFLICT DO NOTHING")
+        else:
+            self._database.run(f"CREATE TABLE {name} (LIKE parts INCLUDING ALL)")
+            self._database.run(f"ALTER TABLE parts ATTACH PARTITION {name} {bounds}")
+
+    def _another_partition(self) -> tuple[str, str, int]:
+        self._partitions += 1
+        first = 100_000 + self._partitions
+        return f"parts_{self._partitions}", f"FOR VALUES FROM ({first}) TO ({first + 1})", first
+
+    def switch_identity(self, random: Random) -> None:
+        self._database.run(f"ALTER TABLE keyed REPLICA IDENTITY {random.choice(('FULL', 'DEFAULT'))}")
+
+    def change_unsaid(self, random: Random) -> None:
+        """Something that the stream does not tell of: all tables of the reference end."""
+        name, bounds, first = self._another_partition()
+        reference, statements, reason = random.choice(
+            (
+                ("parts", ["TRUNCATE parts1"], "was truncated on its own"),
+                ("free", ["ALTER TABLE free ALTER n TYPE int USING n + 1"], "were written anew"),
+                (
+                    "parts",
+                    [
+                        f"CREATE TABLE {name} (LIKE parts INCLUDING ALL)",
+                        f"INSERT INTO {name} VALUES ({first}, 1)",
+                        f"ALTER TABLE parts ATTACH PARTITION {name} {bounds}",
+                    ],
+                    "which may have had rows, was attached",
+                ),
+            )
+        )
+        here = self._session()
+        ended = [name for name, of in self._tables.items() if of == reference]
+        for table in ended:  # one that is not filled yet would be filled with what comes of it
+            eventually(lambda: here.rows(f"SELECT count(*) FROM {table}"), within_s=RESUME_S_MAX)  # noqa: B023
+        self._database.run(*statements)
+        for table in ended:
+            error = here.error_of(table)
+            assert reason in error, error
+            here.run(f"DROP TABLE {table}")
+            del self._tables[table]
+        self._create(reference)
+
     def write_a_while(self, random: Random) -> None:
         self._writers[0].stopping.wait(random.random() * 2)
 
@@ -405,6 +454,9 @@ _ACTIONS: tuple[Callable[[Episode, Random], None], ...] = (
     Episode.write_anew,
     Episode.unlog_a_while,
     *(Episode.widen_table,) * 2,
+    *(Episode.add_partition,) * 2,
+    Episode.switch_identity,
+    Episode.change_unsaid,
     Episode.cut_within_a_message,
     Episode.refuse_a_while,
     *(Episode.let_commits_wait,) * 2,

@@ -51,6 +51,7 @@ class Stored:
     toast: int  # the table of its long values; 0: it can have none
     xid: int  # of the transaction that last changed what the catalog says of it
     older: bool  # that was over when we last looked
+    reshaped: bool = False  # the same transaction has changed columns of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,10 @@ _LOOK: Final = """
         JOIN pg_class AS c ON c.oid = i.inhrelid AND c.relispartition
     ), stored AS (
         SELECT below.oid AS root, c.oid, n.nspname, c.relname, c.relpersistence, c.relfilenode,
-            c.reltoastrelid, c.xmin, coalesce(age(c.xmin) > age(%(since)s::text::xid), true) AS older
+            c.reltoastrelid, c.xmin, coalesce(age(c.xmin) > age(%(since)s::text::xid), true) AS older,
+            EXISTS (
+                SELECT FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.xmin = c.xmin
+            ) AS reshaped
         FROM below JOIN pg_class AS c ON c.oid = below.rel AND c.relkind = 'r'
         JOIN pg_namespace AS n ON n.oid = c.relnamespace
         WHERE NOT EXISTS (
@@ -122,7 +126,7 @@ _LOOK: Final = """
         coalesce((SELECT pubviaroot FROM pub), false),
         (SELECT json_agg(json_build_array(oid::int8, part)) FROM identity),
         (SELECT json_agg(json_build_array(root::int8, oid::int8, nspname, relname, relpersistence,
-            relfilenode::int8, reltoastrelid::int8, xmin::text::int8, older)) FROM stored)
+            relfilenode::int8, reltoastrelid::int8, xmin::text::int8, older, reshaped)) FROM stored)
 """
 _BY_SCHEMA: Final = """
         UNION ALL
@@ -159,11 +163,17 @@ def look(
     return Look(int(xid), last_end(lsn_of(lsn)), via_root, frozen, stored)
 
 
+_RESHAPED: Final = """
+    SELECT coalesce(bool_or(xmin = '{xid}'::xid), true) FROM (SELECT xmin FROM ONLY {name} LIMIT 1000) AS f
+"""
+
+
 def has_older_rows(connection: psycopg.Connection[Any], stored: Stored, since: int) -> bool:
     """Whether the table has a row from before we last looked: then it was not written anew by ALTER TABLE.
 
-    VACUUM FULL and CLUSTER keep the transactions of rows.  False also when the rows may not be seen, or there
-    are too many to find one within the statement's time.
+    VACUUM FULL and CLUSTER keep the transactions of rows.  Nor has it become LOGGED if it was written anew
+    for the sake of its columns: its rows are then of the transaction that changed these.  False also when the
+    rows may not be seen, or there are too many to find one within the statement's time.
     """
     name = ".".join('"' + part.replace('"', '""') + '"' for part in (stored.schema, stored.name))
     query = f"SELECT EXISTS (SELECT FROM ONLY {name} WHERE age(xmin) > age('{since % _WRAP}'::xid))"
@@ -172,6 +182,8 @@ def has_older_rows(connection: psycopg.Connection[Any], stored: Stored, since: i
             connection.execute(f"SET LOCAL lock_timeout = '{SNAPSHOT_YIELD_S_MAX}s'")
             connection.execute(f"SET LOCAL statement_timeout = '{REWRITE_CHECK_S_MAX}s'")
             row = connection.execute(query.encode()).fetchone()
+            if stored.reshaped and row is not None and not row[0]:
+                row = connection.execute(_RESHAPED.format(name=name, xid=stored.xid).encode()).fetchone()
     except psycopg.errors.LockNotAvailable as error:
         raise TransientError(
             f"postgres: table {stored.schema}.{stored.name} was rewritten, and is locked",

@@ -298,7 +298,9 @@ def test_a_row_that_would_count_less_than_zero_is_not_folded_away(
     tail = write_changes(tmp_path, "t.parquet", EVERY_KIND, [(INSERT, 1, 9, NULLS), *taken])
     for there in (state, []):
         plan = plan_of("counted", there, [tail], EVERY_KIND)
-        tried = [run_task(FoldTask(str(tmp_path), plan, i, buckets, MEMORY_BYTES)) for i in range(buckets)]
+        tried = [
+            run_task(FoldTask(str(tmp_path), CLAIM, plan, i, buckets, MEMORY_BYTES)) for i in range(buckets)
+        ]
         failed = [outcome.error for outcome in tried if isinstance(outcome, Failed)]
         if there and kept == 2:
             assert not failed
