@@ -378,21 +378,22 @@ class Ingestion:
         started_s = world.clock.monotonic_s()
         frontier = self._frontier()
         # First: where references are gone the upstream may refuse to go on at all.
-        errors = self._check_references(reader)
-        end = frontier if errors else reader.probe(world.clock.now_ms())
-        if self._writer.ts and end <= frontier and not errors:
+        checked = self._check_references(reader)
+        end = frontier if checked else reader.probe(world.clock.now_ms())
+        if self._writer.ts and end <= frontier and not checked:
             self.upper = max(self.upper, self._moment_ms + 1)
             self._report([])
             return
-        errors = errors or dict(reader.confirm(self._followed()))
-        exports = tuple(export for export in self._followed() if export.table_id not in errors)
+        doubted = {} if checked else dict(reader.confirm(self._followed()))
+        looked_at = tuple(export for export in self._followed() if export.table_id not in checked)
+        exports = tuple(export for export in looked_at if export.table_id not in doubted)
         reached, parts = reader.plan_read(frontier, end, exports, self._points, TICK_ROWS_MAX)
         ts = self._mint()
         with world.claims.claim() as claim:
             tasks = [ReadTask(str(world.data_dir), claim, ts, part) for part in parts]
             files, found = gather(world.jobs.run(tasks, Pool.TICKS))
-            noticed, seen = reader.look(exports, self._seen, reached)
-            errors = {**noticed, **found, **errors}
+            noticed, seen = reader.look(looked_at, self._seen, reached)
+            errors = {**doubted, **noticed, **found, **checked}
             failpoint("ingestion.before_append")
             self._writer = world.ledger.append(
                 self.source_id,

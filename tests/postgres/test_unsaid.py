@@ -174,7 +174,8 @@ ENDED: list[tuple[tuple[str, ...], str, str]] = [
     (
         PLAIN,
         "ALTER TYPE {t}_pair ADD ATTRIBUTE z int",
-        "from {t}_pair (1: integer, 2: {t}_mood) to {t}_pair (1: integer, 2: {t}_mood, 3: integer)",
+        "from {t}_pair (1: integer, 2: public.{t}_mood)"
+        " to {t}_pair (1: integer, 2: public.{t}_mood, 3: integer)",
     ),
     (KEYLESS, "ALTER TABLE {t} ALTER c TYPE int USING c * 100", f"values of c {WRITTEN}"),
     (

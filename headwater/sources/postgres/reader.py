@@ -317,20 +317,23 @@ class PostgresReader:
         return self._here.at(reached, last, unshown, self._published.since)
 
     def check(self, exports: tuple[Export, ...]) -> Mapping[str, DefiniteError]:
-        received, oids = self._end, {export.details["oid"] for export in exports}
-        facts = self._facts(oids, self._published.since)
+        received = self._end
+        found, now = self._changed(exports)
+        others = tuple(export for export in exports if export.table_id not in found)
+        if now is not None:
+            found |= self._judge(others, now, received)
+        return self._definite(exports, found)
+
+    def _changed(self, exports: tuple[Export, ...]) -> tuple[dict[str, str], Look | None]:
+        """By table id: why it is not what was pinned; and how the tables are published."""
+        facts = self._facts({export.details["oid"] for export in exports}, self._published.since)
         message = moved(self._options["identity"], facts)
         if message is None and facts.publication is None:
             message = missing_publication(facts.publication_name)
         if message is not None:
             raise DefiniteError("", lsn_text(self._end), message)
-        found = {
-            export.table_id: message for export in exports if (message := changed(export.details, facts))
-        }
-        others = tuple(export for export in exports if export.table_id not in found)
-        if facts.look is not None:
-            found |= self._judge(others, facts.look, received)
-        return self._definite(exports, found)
+        found = {export.table_id: why for export in exports if (why := changed(export.details, facts))}
+        return found, facts.look
 
     def confirm(self, exports: tuple[Export, ...]) -> Mapping[str, DefiniteError]:
         received, oids = self._end, {export.details["oid"] for export in exports}
@@ -350,7 +353,8 @@ class PostgresReader:
         return self._definite(exports, found)
 
     def _judge(self, exports: tuple[Export, ...], now: Look, received: int) -> dict[str, str]:
-        """Tables of which something may not have been published, by a look later than what was received."""
+        """Of all tables, those of which something may not have been published, by a look later than what was
+        received."""
         truncated = {} if self._spool is None else dict(self._spool.truncated)
         return self._published.judge(exports, now, received, truncated, self._has_older_rows)
 
@@ -379,7 +383,8 @@ class PostgresReader:
         notes, at = self._notes, position(reached)
         described = {relation.oid for relation in notes.relations}
         again = tuple(export for export in exports if export.details["oid"] in described)
-        errors = dict(self.check(again)) if again else {}
+        # Not judged by how they are published: that is done for all tables at once, or not at all.
+        errors = dict(self._definite(again, self._changed(again)[0])) if again else {}
         try:
             with bounded(self._control):
                 found, kept = self._watch.look(self._control, exports, seen, notes, at)
