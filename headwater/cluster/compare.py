@@ -22,7 +22,7 @@ import duckdb
 from headwater.core.change import FileEntry, ReadPlan
 from headwater.core.errors import TransientError
 from headwater.formats.arrow import state_schema
-from headwater.persist.combine import quote, relation_sql, scan_files
+from headwater.persist.combine import quote, relation_sql, scan_files, spelled_apart
 from headwater.persist.files import write_file
 from headwater.persist.secrets import SecretStore
 from headwater.sources import SOURCE_TYPES
@@ -84,13 +84,15 @@ class CompareTask:
             conditions.append(f"hash({keys}) NOT IN ({now})")
             doubtful = f"SELECT count(*) FROM ({' INTERSECT '.join([*touched, now])})"
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        judged = f"SELECT *, hash({columns}) AS {_HASH} FROM ({rows}){where}"
+        apart = spelled_apart((quote(column.name), column.type) for column in relation.columns)
+        whole = ", ".join((columns, *apart))
+        judged = f"SELECT *, hash({whole}) AS {_HASH} FROM ({rows}){where}"
         sql = (
             f"WITH judged AS ({judged}),"
             f" differing AS (SELECT {_HASH} FROM judged GROUP BY {_HASH} HAVING sum({_COUNT}) <> 0)"
             f" SELECT CASE WHEN sum({_COUNT}) > 0 THEN '{MISSING}' ELSE '{UNEXPECTED}' END,"
             f" {_shown(self._key())}, {_shown(relation.column_names())}"
-            f" FROM judged SEMI JOIN differing USING ({_HASH}) GROUP BY {columns} HAVING sum({_COUNT}) <> 0"
+            f" FROM judged SEMI JOIN differing USING ({_HASH}) GROUP BY {whole} HAVING sum({_COUNT}) <> 0"
             f" ORDER BY 2, 1 LIMIT {self.rows_max}"
         )
         with duckdb.connect() as connection:

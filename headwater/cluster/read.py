@@ -25,7 +25,7 @@ from headwater.core.change import DELETE, INSERT, OP, PARTIAL, POSITION, SEQUENC
 from headwater.core.errors import UserError
 from headwater.core.protocol import CancelPeek, Peek, PeekDone, PeekFailed, PeekFile, PeekRows
 from headwater.core.relation import Relation
-from headwater.core.types import SqlType, stored
+from headwater.core.types import SqlType, holds_floats, stored
 from headwater.persist.combine import quote
 from headwater.persist.results import remove_result, result_folder
 from headwater.sql.select.spark_errors import translate_error
@@ -93,9 +93,10 @@ def combine_sql(plan: ReadPlan, state: str, tail: str) -> str:
         return f"SELECT {listed} FROM {state} UNION ALL SELECT {listed} FROM {tail}"
     if plan.discipline == "keyed":
         keys = [quote(name) for name in plan.relation.key_names()]
+        nth = _free_name(plan.relation, "nth")
         last = (
             f"SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY {', '.join(keys)}"
-            f" ORDER BY {POSITION} DESC, {SEQUENCE} DESC) AS _nth FROM {tail}) WHERE _nth = 1"
+            f" ORDER BY {POSITION} DESC, {SEQUENCE} DESC) AS {nth} FROM {tail}) WHERE {nth} = 1"
         )
         same = " AND ".join(f"s.{key} <=> l.{key}" for key in keys)
         text = (
@@ -105,18 +106,43 @@ def combine_sql(plan: ReadPlan, state: str, tail: str) -> str:
         if any(file.partials for file in plan.tail):
             text += f" UNION ALL SELECT {listed} FROM ({_filled_sql(columns, keys, state, tail)})"
         return text
-    same = " AND ".join(f"s.{column} <=> l.{column}" for column in columns)
-    grouped = ", ".join(f"s.{column}" for column in columns)
+    return _counted_sql(plan.relation, state, tail)
+
+
+def _free_name(relation: Relation, word: str) -> str:
+    """A name that no column has."""
+    name = f"_{word}"
+    while name in relation.column_names():
+        name = f"_{name}"
+    return name
+
+
+def _counted_sql(relation: Relation, state: str, tail: str) -> str:
+    """Rows are the same if they are equal and spelled alike, as in persist/combine.py."""
+    names = [quote(column.name) for column in relation.columns]
+    odd = [quote(column.name) for column in relation.columns if holds_floats(column.type)]
+    listed = ", ".join(names)
+    net, count, copy = (_free_name(relation, word) for word in ("net", "count", "copy"))
+
+    def keys(side: str) -> list[str]:
+        return [f"{side}{name}" for name in names] + [f"CAST({side}{name} AS STRING)" for name in odd]
+
+    def shown(side: str) -> str:
+        """What a group's values are: Spark makes 0 of the -0 that it has grouped by."""
+        values = (f"first({side}{name}) AS {name}" if name in odd else f"{side}{name}" for name in names)
+        return ", ".join(values)
+
+    same = " AND ".join(f"{ours} <=> {lost}" for ours, lost in zip(keys("s."), keys("l."), strict=True))
     return (
-        f"WITH net AS (SELECT {listed}, sum(CASE WHEN {OP} = '{DELETE}' THEN -1 ELSE 1 END) AS _net"
-        f" FROM {tail} GROUP BY {listed} HAVING _net <> 0),"
-        f" lost AS (SELECT * FROM net WHERE _net < 0),"
-        f" touched AS (SELECT {grouped}, count(*) + any_value(l._net) AS _n"
-        f" FROM {state} s JOIN lost l ON {same} GROUP BY {grouped}),"
-        f" copies AS (SELECT {listed}, _n FROM touched WHERE _n > 0"
-        f" UNION ALL SELECT {listed}, _net FROM net WHERE _net > 0)"
+        f"WITH net AS (SELECT {shown('')}, sum(CASE WHEN {OP} = '{DELETE}' THEN -1 ELSE 1 END) AS {net}"
+        f" FROM {tail} GROUP BY {', '.join(keys(''))} HAVING {net} <> 0),"
+        f" lost AS (SELECT * FROM net WHERE {net} < 0),"
+        f" touched AS (SELECT {shown('s.')}, count(*) + any_value(l.{net}) AS {count}"
+        f" FROM {state} s JOIN lost l ON {same} GROUP BY {', '.join(keys('s.'))}),"
+        f" copies AS (SELECT {listed}, {count} FROM touched WHERE {count} > 0"
+        f" UNION ALL SELECT {listed}, {net} FROM net WHERE {net} > 0)"
         f" SELECT {listed} FROM {state} s LEFT ANTI JOIN lost l ON {same}"
-        f" UNION ALL SELECT {listed} FROM (SELECT *, explode(sequence(1, _n)) FROM copies)"
+        f" UNION ALL SELECT {listed} FROM (SELECT *, explode(sequence(1, {count})) AS {copy} FROM copies)"
     )
 
 
@@ -130,10 +156,11 @@ def _filled_sql(columns: list[str], keys: list[str], state: str, tail: str) -> s
         f" WHERE s.{OP} <> '{DELETE}' UNION ALL SELECT {', '.join(said)}, '{INSERT}', -1, -1"
         f" FROM {state} s LEFT SEMI JOIN {partial}"
     )
+    last = f"named_struct('p', {POSITION}, 's', {SEQUENCE})"
     values = [
-        column
+        f"max_by({column}, {last}) AS {column}"
         if column in keys
-        else f"max_by(named_struct('v', {column}), named_struct('p', {POSITION}, 's', {SEQUENCE}))"
+        else f"max_by(named_struct('v', {column}), {last})"
         f" FILTER (WHERE NOT array_contains(split(substr({OP}, 2), ','), '{place}')).v AS {column}"
         for place, column in enumerate(columns)
     ]

@@ -271,6 +271,12 @@ def format_type(type_: SqlType) -> str:
     return name
 
 
+def holds_floats(type_: SqlType) -> bool:
+    """Whether values of a type are floats, or have some in them: -0 and 0 are equal and not the same."""
+    parts = (*(field for _, field in type_.fields), *((type_.element,) if type_.element else ()))
+    return type_.kind in ("float4", "float8") or any(map(holds_floats, parts))
+
+
 def stored(type_: SqlType) -> str:
     """The name of a scalar's stored form; containers are resolved through their parts."""
     if type_.kind == "numeric" and type_.scale is not None and 0 <= type_.scale <= NUMERIC_DIGITS_MAX:

@@ -10,16 +10,19 @@ for Spark; the tests hold the two against each other.)
                they were come from the newest change that says them, or from the state
     counted    the net count of each row in the tail, added to or taken from the state
 
+Keys are equal as SQL says: 0 and -0 are one.  Rows are the same only if they are spelled alike
+(`spelled_apart`): an upstream that takes away -0 keeps 0, and a row is shown as it was given.
+
 Not here: which files (persist/ledger.py), what a query does with the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from headwater.core.change import DELETE, INSERT, OP, PARTIAL, POSITION, SEQUENCE, FileEntry, ReadPlan
-from headwater.core.types import SqlType, stored
+from headwater.core.types import SqlType, holds_floats, stored
 
 
 def quote(name: str) -> str:
@@ -57,6 +60,18 @@ _DUCKDB = {
 }
 
 
+def spelled_apart(columns: Iterable[tuple[str, SqlType]]) -> list[str]:
+    """What to group or match by besides the columns: it tells -0 from 0, which DuckDB takes for equal."""
+    return [
+        f"({text} = 0 AND signbit({text}))"
+        if type_.element is None and not type_.fields
+        # Beside the column itself: two texts that only look alike do not matter.
+        else f"CAST({text} AS VARCHAR)"
+        for text, type_ in columns
+        if holds_floats(type_)
+    ]
+
+
 def scan_files(data_dir: Path, files: Sequence[FileEntry]) -> str:
     """A table expression over these files; all have the same schema."""
     paths = ", ".join("'" + str(data_dir / file.path).replace("'", "''") + "'" for file in files)
@@ -92,14 +107,17 @@ def relation_sql(plan: ReadPlan, data_dir: Path, checked: bool = False) -> str:
     state_scan = f"{scan_files(data_dir, state)} AS s({aliases})" if state else None
     tail_scan = f"{scan_files(data_dir, tail)} AS f({aliases})"
     named = ", ".join(f"{column} AS {name}" for column, name in zip(columns, names, strict=True))
+    types = [column.type for column in plan.relation.columns]
     if plan.discipline == "keyed":
         keys = [columns[i] for i in plan.relation.keys[0]]
         partial = any(file.partials for file in tail)
-        return f"(SELECT {named} FROM {_keyed(columns, keys, state_scan, tail_scan, partial)})"
-    return f"(SELECT {named} FROM {_counted(columns, state_scan, tail_scan, checked)})"
+        return f"(SELECT {named} FROM {_keyed(columns, types, keys, state_scan, tail_scan, partial)})"
+    return f"(SELECT {named} FROM {_counted(columns, types, state_scan, tail_scan, checked)})"
 
 
-def _keyed(columns: list[str], keys: list[str], state: str | None, tail: str, partial: bool) -> str:
+def _keyed(
+    columns: list[str], types: list[SqlType], keys: list[str], state: str | None, tail: str, partial: bool
+) -> str:
     """The place of each key's last change is found by an aggregate over narrow columns.
 
     A window over whole rows says the same in twice the time.  A place is (file, row in the file),
@@ -114,14 +132,14 @@ def _keyed(columns: list[str], keys: list[str], state: str | None, tail: str, pa
     )
     same = " AND ".join(f"s.{key} IS NOT DISTINCT FROM last.{key}" for key in keys)
     kept = f"SELECT {listed} FROM {state} ANTI JOIN last ON {same} UNION ALL " if state else ""
-    filled = f" UNION ALL SELECT {listed} FROM ({_filled(columns, keys, state)})" if partial else ""
+    filled = f" UNION ALL SELECT {listed} FROM ({_filled(columns, types, keys, state)})" if partial else ""
     return (
         f"(WITH tail AS MATERIALIZED (SELECT {listed}, {OP}, {rank} AS _rank, {place} AS _place FROM {tail}),"
         f" last AS MATERIALIZED ({last}) {kept}SELECT {listed} FROM last WHERE {OP} = '{INSERT}'{filled})"
     )
 
 
-def _filled(columns: list[str], keys: list[str], state: str | None) -> str:
+def _filled(columns: list[str], types: list[SqlType], keys: list[str], state: str | None) -> str:
     """The rows of keys whose last change leaves columns as they were."""
     same = " AND ".join(f"s.{key} IS NOT DISTINCT FROM p.{key}" for key in keys)
     partial = f"(SELECT {', '.join(keys)} FROM last WHERE {OP} LIKE '{PARTIAL}%') AS p ON {same}"
@@ -129,23 +147,37 @@ def _filled(columns: list[str], keys: list[str], state: str | None) -> str:
     versions = f"SELECT {listed}, {OP}, _rank FROM tail AS s SEMI JOIN {partial} WHERE {OP} <> '{DELETE}'"
     if state:
         versions += f" UNION ALL SELECT {listed}, '{INSERT}', -1 FROM {state} SEMI JOIN {partial}"
-    # A struct, because a NULL that was said must win over an older value.
     values = [
-        column
-        if column in keys
-        else f"arg_max(struct_pack(v := {column}), _rank)"
-        f" FILTER (WHERE NOT list_contains(string_split(substr({OP}, 2), ','), '{place}')).v AS {column}"
-        for place, column in enumerate(columns)
+        _newest(column, type_, None if column in keys else place)
+        for place, (column, type_) in enumerate(zip(columns, types, strict=True))
     ]
     return f"SELECT {', '.join(values)} FROM ({versions}) GROUP BY {', '.join(keys)}"
 
 
-def _counted(columns: list[str], state: str | None, tail: str, checked: bool) -> str:
+def _newest(column: str, type_: SqlType, place: int | None) -> str:
+    """The newest value of a column that was said; `place` is its number in changes, None for a key."""
+    said = (
+        f"NOT list_contains(string_split(substr({OP}, 2), ','), '{place}')" if place is not None else "TRUE"
+    )
+    if holds_floats(type_):  # arg_max makes 0 of the -0 in a struct or list
+        return f"(list({column} ORDER BY _rank DESC) FILTER (WHERE {said}))[1] AS {column}"
+    if place is None:
+        return column
+    # A struct, because a NULL that was said must win over an older value.
+    return f"arg_max(struct_pack(v := {column}), _rank) FILTER (WHERE {said}).v AS {column}"
+
+
+def _counted(columns: list[str], types: list[SqlType], state: str | None, tail: str, checked: bool) -> str:
     """Only state rows that lose copies are counted; the rest pass through untouched."""
     listed = ", ".join(columns)
+
+    def keys(side: str) -> list[str]:
+        names = [f"{side}{column}" for column in columns]
+        return [*names, *spelled_apart(zip(names, types, strict=True))]
+
     net = (
         f"SELECT {listed}, sum(CASE WHEN {OP} = '{DELETE}' THEN -1 ELSE 1 END)::BIGINT AS _net"
-        f" FROM {tail} GROUP BY ALL HAVING _net <> 0"
+        f" FROM {tail} GROUP BY {', '.join(keys(''))} HAVING _net <> 0"
     )
     copies = "unnest(range(_n))"
     if checked:
@@ -155,14 +187,15 @@ def _counted(columns: list[str], state: str | None, tail: str, checked: bool) ->
             f"(WITH net AS MATERIALIZED ({net}) SELECT {listed} FROM (SELECT {listed}, {copies}"
             f" FROM (SELECT {listed}, _net AS _n FROM net)))"
         )
-    same = " AND ".join(f"s.{column} IS NOT DISTINCT FROM l.{column}" for column in columns)
+    pairs = zip(keys("s."), keys("l."), strict=True)
+    same = " AND ".join(f"{ours} IS NOT DISTINCT FROM {lost}" for ours, lost in pairs)
     qualified = ", ".join(f"s.{column}" for column in columns)
     theirs = ", ".join(f"l.{column}" for column in columns)
     there = f"(SELECT {qualified}, true AS _there FROM {state}) AS s"
     return (
         f"(WITH net AS MATERIALIZED ({net}), lost AS (SELECT * FROM net WHERE _net < 0),"
         f" touched AS (SELECT {theirs}, count(s._there) + any_value(l._net) AS _n"
-        f" FROM lost l LEFT JOIN {there} ON {same} GROUP BY {theirs})"
+        f" FROM lost l LEFT JOIN {there} ON {same} GROUP BY {', '.join(keys('l.'))})"
         f" SELECT {qualified} FROM {state} ANTI JOIN lost l ON {same}"
         f" UNION ALL SELECT {listed} FROM (SELECT {listed}, {copies} FROM"
         f" (SELECT * FROM touched UNION ALL SELECT {listed}, _net FROM net WHERE _net > 0)))"

@@ -2,13 +2,15 @@
 
 A file is complete and on disk before its description is handed out, so a
 committed ledger row never names a file that a power cut could take away.
+No file tells of floats what readers, ours or others', would skip rows by.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,6 +33,7 @@ def write_file(data_dir: Path, path: str, batches: Iterator[pa.RecordBatch], sch
     target = data_dir / path
     rows = deletes = partials = 0
     has_ops = OP in schema.names
+    leaves = [leaf for field in schema for leaf in _leaves(field.name, field.type)]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with (
@@ -40,6 +43,8 @@ def write_file(data_dir: Path, path: str, batches: Iterator[pa.RecordBatch], sch
                 schema,
                 compression="snappy",
                 version="2.6",
+                write_statistics=_paths(leaves, _Leaf.has_statistics),
+                use_dictionary=_paths(leaves, _Leaf.has_dictionary),
                 dictionary_pagesize_limit=_DICTIONARY_BYTES_MAX,
             ) as writer,
         ):
@@ -64,6 +69,49 @@ def write_file(data_dir: Path, path: str, batches: Iterator[pa.RecordBatch], sch
         _remove(target)
         raise
     return FileEntry(path, rows, size, deletes, partials=partials)
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """A column as Parquet sees it: its path, and whether a row may have several of its values."""
+
+    path: str
+    type: pa.DataType
+    repeated: bool
+
+    def has_statistics(self) -> bool:
+        """Not of floats: the greatest leaves NaN out, which in SQL is greater than any other.
+
+        So the rules of Parquet want it, and a reader that trusts it skips rows that it was asked for.
+        """
+        return not pa.types.is_floating(self.type)
+
+    def has_dictionary(self) -> bool:
+        """Not of floats: Java's readers look into it for a value's bits, where -0 is not 0.
+
+        Nor of the numbers in an array: Spark looks a NULL up as well, and in a dictionary of none it fails.
+        """
+        fixed = not (pa.types.is_string(self.type) or pa.types.is_binary(self.type))
+        return not (pa.types.is_floating(self.type) or (self.repeated and fixed))
+
+
+def _paths(leaves: Sequence[_Leaf], wanted: Callable[[_Leaf], bool]) -> list[str]:
+    """The paths of the wanted leaves; "i.days" may be the path of two, and then both must be wanted."""
+    unwanted = {leaf.path for leaf in leaves if not wanted(leaf)}
+    return [leaf.path for leaf in leaves if leaf.path not in unwanted]
+
+
+def _leaves(path: str, type_: pa.DataType, repeated: bool = False) -> Iterator[_Leaf]:
+    if pa.types.is_map(type_):
+        yield from _leaves(f"{path}.key_value.key", type_.key_type, True)
+        yield from _leaves(f"{path}.key_value.value", type_.item_type, True)
+    elif pa.types.is_list(type_):
+        yield from _leaves(f"{path}.list.element", type_.value_type, True)
+    elif pa.types.is_struct(type_):
+        for field in type_:
+            yield from _leaves(f"{path}.{field.name}", field.type, repeated)
+    else:
+        yield _Leaf(path, type_, repeated)
 
 
 def _remove(target: Path) -> None:

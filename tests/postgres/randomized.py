@@ -36,7 +36,8 @@ SCHEMA = (
     *(f"CREATE TABLE {name} (k int8 PRIMARY KEY, n int8)" for name in TRIPLE),
     "CREATE TABLE keyed (id int PRIMARY KEY, n int, long text, tag text)",
     "ALTER TABLE keyed ALTER long SET STORAGE EXTERNAL",
-    "CREATE TABLE free (id int, n int, tag text)",
+    "CREATE TABLE free (id int, n int, tag text,"
+    " f float8 DEFAULT ('{NaN,-0,0}'::float8[])[1 + floor(random() * 3)])",
     "ALTER TABLE free REPLICA IDENTITY FULL",
     "CREATE TABLE parts (id int PRIMARY KEY, n int, tag text) PARTITION BY RANGE (id)",
     "CREATE TABLE parts0 PARTITION OF parts FOR VALUES FROM (MINVALUE) TO (1000)",
@@ -141,6 +142,7 @@ _OFTEN = (
     "INSERT INTO free VALUES (%(id)s, %(n)s)",
     "INSERT INTO free VALUES (%(id)s, %(n)s), (%(id)s, %(n)s)",
     "UPDATE free SET n = n + 1 WHERE id BETWEEN %(id)s AND %(to)s",
+    "UPDATE free SET f = -f WHERE id BETWEEN %(id)s AND %(to)s",
     "DELETE FROM free WHERE id = %(id)s",
     "INSERT INTO parts VALUES (%(id)s, %(n)s) ON CONFLICT (id) DO UPDATE SET n = excluded.n",
     "UPDATE parts SET id = -id WHERE id = %(id)s AND NOT EXISTS (SELECT 1 FROM parts WHERE id = -%(id)s)",

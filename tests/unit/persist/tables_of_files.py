@@ -5,7 +5,6 @@ Used by tests that compare what DuckDB makes of files with a model of plain Pyth
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -47,9 +46,9 @@ def _write(data_dir: Path, path: str, rows: Sequence[Row], schema: pa.Schema) ->
 
 
 def comparable(value: Any) -> Any:
-    """The value as something hashable that equals itself."""
-    if isinstance(value, float) and math.isnan(value):
-        return "NaN"
+    """The value as something hashable that equals itself alone: -0 is not 0."""
+    if isinstance(value, float):
+        return str(value)
     if isinstance(value, list):
         return tuple(comparable(part) for part in value)
     return value

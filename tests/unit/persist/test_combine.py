@@ -25,6 +25,7 @@ from headwater.core.change import DELETE, INSERT, PARTIAL, Discipline, FileEntry
 from headwater.core.relation import Column, Relation
 from headwater.core.types import (
     FACTS,
+    FLOAT4,
     FLOAT8,
     INT4,
     INT8,
@@ -55,6 +56,7 @@ COLUMNS = (
     Column("c0", array_of(INT4)),
     Column("_place", numeric(2)),
     Column("tail", INTERVAL),
+    Column("_rank", array_of(FLOAT4)),
 )
 KEYED = Relation(COLUMNS, ((0, 1),))
 UNKEYED = Relation(COLUMNS)
@@ -67,6 +69,7 @@ values = st.tuples(
     st.sampled_from([None, [], [None], [1, None], [1, 2]]),
     st.sampled_from([None, Decimal("0.00"), Decimal("1.20"), Decimal("-99999999999999999999.45")]),
     st.sampled_from([None, {"months": 1, "days": None, "microseconds": 2**40}]),
+    st.sampled_from([None, [], [0.0], [-0.0], [float("nan"), None]]),
 )
 rows = st.builds(lambda key, value: (*key, *value), keys, values)
 
@@ -286,3 +289,32 @@ def test_a_path_with_a_quote_is_read(tmp_path: Path) -> None:
     odd = tmp_path / "it's"
     state = write_state(odd, "s.parquet", SIMPLE, [(1, "a")])
     assert Reader(odd).rows(simple_plan("keyed", [state], [])) == bag([(1, "a")])
+
+
+FLOAT_KEY = Relation((Column("k", FLOAT8), Column("v", TEXT), Column("w", TEXT)), ((0,),))
+
+
+def test_keys_are_equal_as_sql_says_and_shown_as_they_were_given(tmp_path: Path) -> None:
+    nan = float("nan")
+    state = write_state(
+        tmp_path, "s.parquet", FLOAT_KEY, [(0.0, "a", "kept"), (nan, "b", "c"), (1.0, "d", "e")]
+    )
+    changes: list[Change] = [
+        (DELETE, 1, 1, (0.0, None, None)),
+        (INSERT, 1, 2, (-0.0, "new", "new")),
+        (INSERT, 2, 1, (nan, "again", "again")),
+    ]
+    tail = write_changes(tmp_path, "t.parquet", FLOAT_KEY, changes)
+    found = Reader(tmp_path).rows(ReadPlan("u1", FLOAT_KEY, "keyed", 9, 1, (state,), (tail,)))
+    assert found == bag([(-0.0, "new", "new"), (nan, "again", "again"), (1.0, "d", "e")])
+    partly = write_changes(tmp_path, "p.parquet", FLOAT_KEY, [(f"{PARTIAL}2", 3, 1, (-0.0, "newer", None))])
+    found = Reader(tmp_path).rows(ReadPlan("u1", FLOAT_KEY, "keyed", 9, 1, (state,), (partly,)))
+    assert found == bag([(-0.0, "newer", "kept"), (nan, "b", "c"), (1.0, "d", "e")])
+
+
+def test_a_row_that_goes_takes_none_along_that_is_spelled_otherwise(tmp_path: Path) -> None:
+    relation = Relation((Column("f", FLOAT8),))
+    state = write_state(tmp_path, "s.parquet", relation, [(0.0,), (-0.0,), (float("nan"),)])
+    tail = write_changes(tmp_path, "t.parquet", relation, [(DELETE, 1, 1, (0.0,)), (INSERT, 2, 1, (-0.0,))])
+    found = Reader(tmp_path).rows(ReadPlan("u1", relation, "counted", 9, 1, (state,), (tail,)))
+    assert found == bag([(-0.0,), (-0.0,), (float("nan"),)])

@@ -20,7 +20,7 @@ import pytest
 from headwater.core.change import FileEntry
 from headwater.core.errors import DefiniteError, TransientError
 from headwater.core.relation import Column, Relation
-from headwater.core.types import INT8, TEXT
+from headwater.core.types import FLOAT4, FLOAT8, INT4, INT8, INTERVAL, TEXT, array_of, map_of, numeric
 from headwater.formats.arrow import change_schema, state_schema
 from headwater.persist.files import describe_file, write_file
 
@@ -114,3 +114,25 @@ def test_a_batch_of_another_shape_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(pa.ArrowInvalid):
         write_file(tmp_path, "odd.parquet", iter([pa.RecordBatch.from_pydict({"z": [1]})]), STATE)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_told_of_floats_that_a_reader_would_skip_rows_by(tmp_path: Path) -> None:
+    """The extremes of Parquet leave NaN out, and of -0 and 0 a dictionary has only one."""
+    floats = (FLOAT8, FLOAT4, array_of(FLOAT8), map_of(FLOAT4))
+    types = (*floats, INT8, TEXT, numeric(2), INTERVAL, array_of(INT4), array_of(TEXT))
+    columns = [Column(f"c{i}", type_) for i, type_ in enumerate(types)]
+    columns.append(Column("c7.days", FLOAT8))  # the path of a part of the interval, too
+    schema = state_schema(Relation(tuple(columns)))
+    interval = {"months": 1, "days": 2, "microseconds": 3}
+    row = (1.0, 1.0, [1.0], [("k", 1.0)], 1, "x", 1, interval, [1, None], ["x"], 1.0)
+    arrays = [pa.array([value], field.type) for value, field in zip(row, schema, strict=True)]
+    write_file(tmp_path, "f.parquet", iter([pa.RecordBatch.from_arrays(arrays, schema=schema)]), schema)
+    group = pq.read_metadata(tmp_path / "f.parquet").row_group(0)
+    found = [group.column(i) for i in range(group.num_columns)]
+    for column in found:
+        floating = column.physical_type in ("FLOAT", "DOUBLE") or column.path_in_schema == "c7.days"
+        assert column.is_stats_set is not floating, column.path_in_schema
+        # Spark looks for a NULL of an array in the dictionary of its numbers, which may be empty.
+        plain = floating or column.path_in_schema == "c8.list.element"
+        assert any("DICTIONARY" in name for name in column.encodings) is not plain, column.path_in_schema
+    assert len(found) == 14
