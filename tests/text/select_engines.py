@@ -2,7 +2,8 @@
 
 All give the same kind of answer: names, type oids, and rows of text as a client would see
 them.  The last two go through the product's planner, generators and text forms; the tables
-are read from PostgreSQL as text and written as Parquet in stored form.
+are read from PostgreSQL as text and written by the product in stored form: each is a folder with a file,
+or with one for each row if its name ends in `_apart`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from typing import Any, Protocol
 import duckdb
 import psycopg
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from headwater.core.errors import UserError
 from headwater.core.names import NamedRelation, SessionFacts
@@ -23,6 +23,7 @@ from headwater.core.relation import Column, Relation
 from headwater.core.types import SqlType, array_of, kind_of_name, oid_of
 from headwater.formats.arrow import state_schema
 from headwater.formats.text import from_text, to_text
+from headwater.persist.files import write_file
 from headwater.sql.select import duckdb as duckdb_generator
 from headwater.sql.select import plan_query
 from headwater.sql.select import spark as spark_generator
@@ -142,7 +143,7 @@ class Catalog:
 
 
 def write_tables(postgres: Postgres, directory: Path) -> dict[str, Relation]:
-    """Every table of PostgreSQL as a Parquet file in stored form."""
+    """Every table of PostgreSQL as Parquet files in stored form."""
     relations = {}
     for table in postgres.tables():
         relation = postgres.relation(table)
@@ -153,9 +154,12 @@ def write_tables(postgres: Postgres, directory: Path) -> dict[str, Relation]:
             from_text(pa.array([row[index] for row in answer.rows], pa.string()), column.type)
             for index, column in enumerate(relation.columns)
         ]
-        pq.write_table(
-            pa.Table.from_arrays(columns, schema=state_schema(relation)), directory / f"{table}.parquet"
-        )
+        schema = state_schema(relation)
+        rows = pa.Table.from_arrays(columns, schema=schema)
+        size = 1 if table.endswith("_apart") else max(1, rows.num_rows)
+        for start in range(0, max(1, rows.num_rows), size):
+            batches = rows.slice(start, size).combine_chunks().to_batches()
+            write_file(directory, f"{table}/{start}.parquet", iter(batches), schema)
         relations[table] = relation
     return relations
 
@@ -223,7 +227,7 @@ def duckdb_engine(relations: dict[str, Relation], directory: Path) -> Planned:
     connection.execute("SET TimeZone = 'UTC'")
     register_duckdb(connection)
     for name in relations:
-        connection.execute(f"CREATE VIEW \"{name}\" AS SELECT * FROM '{directory / name}.parquet'")
+        connection.execute(f"CREATE VIEW \"{name}\" AS SELECT * FROM '{directory / name}/*.parquet'")
     return Planned(
         relations,
         duckdb_generator.generate,
@@ -234,8 +238,11 @@ def duckdb_engine(relations: dict[str, Relation], directory: Path) -> Planned:
 
 def spark_engine(relations: dict[str, Relation], directory: Path, session: Any) -> Planned:
     """Spark in the given session, which knows all kernels."""
-    for name in relations:
-        session.read.parquet(str(directory / f"{name}.parquet")).createOrReplaceTempView(name)
+    from headwater.cluster.read import spark_schema
+
+    for name, relation in relations.items():
+        schema = spark_schema(relation, hidden=False)
+        session.read.schema(schema).parquet(str(directory / name)).createOrReplaceTempView(name)
     return Planned(
         relations,
         spark_generator.generate,

@@ -263,6 +263,8 @@ def _engine_call(name: str, arguments: str, call: AggregateCall, ordered: bool, 
         return f"hw_numeric_once(list({arguments})\x03)"
     if with_zeros:
         return f"{name}(DISTINCT {trimmed(DUCKDB, arguments)})\x03"
+    if name == "count" and len(call.arguments) == 1:
+        return f"count(DISTINCT {equality_key(DUCKDB, arguments, call.arguments[0].type)})\x03"
     if name != "list":  # what it answers does not depend on any order
         return f"{name}(DISTINCT {arguments})\x03"
     return f"{name}(DISTINCT {arguments} {_distinct_order(arguments, call)})\x03"

@@ -6,8 +6,7 @@ Not here: which expressions are sorted by (bind_order.py), how an engine orders 
 from __future__ import annotations
 
 from headwater.core.errors import UserError
-from headwater.core.types import TEXT
-from headwater.sql.select.coerce import coerce, resolved_unknown
+from headwater.sql.select.coerce import resolved_unknown
 from headwater.sql.select.plan import Expression, SortKey
 from headwater.sql.select.planning import Planning
 from headwater.sql.select.syntax import OrderItem
@@ -18,8 +17,6 @@ def sort_key(planning: Planning, value: Expression, item: OrderItem) -> SortKey:
     """NULLs come last when ascending and first when descending, unless said otherwise."""
     value = resolved_unknown(planning, value)
     require_order(value, item.at)
-    if value.type.kind == "char":
-        value = coerce(planning, value, TEXT, item.at)
     nulls_first = item.descending if item.nulls_first is None else item.nulls_first
     return SortKey(value, item.descending, nulls_first)
 

@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Final
 
 from headwater.core.errors import InvariantViolation, UserError, not_supported
+from headwater.core.types import holds_floats
 from headwater.sql.select import functions
 from headwater.sql.select.functions.forms import SPARK, spark_type, trimmed, within_range
 from headwater.sql.select.matching import matched
@@ -66,6 +67,7 @@ from headwater.sql.select.zeros import columns_with_zeros
 
 __all__ = ["SESSION_SETTINGS", "generate", "supported", "translate_error"]
 
+_RULES: Final = "org.apache.spark.sql.catalyst.optimizer"
 SESSION_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "spark.sql.ansi.enabled": "true",
@@ -75,6 +77,8 @@ SESSION_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
         "spark.sql.variable.substitute": "false",
         "spark.sql.legacy.followThreeValuedLogicInArrayExists": "true",
         "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+        # It makes i of (i + 1) + -1, also where i + 1 is an error.
+        "spark.sql.optimizer.excludedRules": f"{_RULES}.ReorderAssociativeOperator",
     }
 )
 """What the texts rely on."""
@@ -281,7 +285,7 @@ class _Nodes:
                 name = prepared.bare(part, always=True)
                 value = trimmed(SPARK, name) if column.id in self.writer.with_zeros else name
                 key = prepared.key(functions.equality_key(SPARK, value, column.type))
-                value = name if key == name else f"first({name})"
+                value = name if key == name and not holds_floats(column.type) else f"first({name})"
                 texts.append(f"{value} AS {column_name(column.id)}")
                 keys.append(key)
             for column, call in node.aggregates:
@@ -307,12 +311,13 @@ class _Nodes:
         """Each row of a SELECT once; of rows that are equal but not the same, one."""
         names = [column_name(column.id) for column in columns]
         keys = self._equality_keys(columns)
-        if keys == names:
+        odd = [_odd(column, key) for column, key in zip(columns, keys, strict=True)]
+        if not any(odd):
             return f"SELECT DISTINCT * FROM ({text})"
         prepared = Prepared(self.writer)
         grouped = ", ".join(prepared.key(key) for key in keys)
         values = ", ".join(
-            name if key == name else f"first({name}) AS {name}" for key, name in zip(keys, names, strict=True)
+            f"first({name}) AS {name}" if apart else name for apart, name in zip(odd, names, strict=True)
         )
         return f"SELECT {values} FROM ({prepared.select(text)}) GROUP BY {grouped}"
 
@@ -344,7 +349,8 @@ class _Nodes:
         left, right = side(node.left, node.left_columns), side(node.right, node.right_columns)
         names = [column_name(column.id) for column in node.columns]
         keys = self._equality_keys(node.columns)
-        if keys != names and not (node.kind == "union" and node.all):
+        odd = any(_odd(column, key) for column, key in zip(node.columns, keys, strict=True))
+        if odd and not (node.kind == "union" and node.all):
             return matched(node, (left, right), names, keys, self.writer.fresh)
         word = f"{node.kind.upper()}{' ALL' if node.all else ''}"
         return f"SELECT * FROM ({left}) {word} SELECT * FROM ({right})"
@@ -361,6 +367,11 @@ class _Nodes:
         if skipped:
             text += f" OFFSET {min(skipped, _LIMIT_MAX)}"
         return text
+
+
+def _odd(column: OutputColumn, key: str) -> bool:
+    """Whether values may be equal and not the same; Spark makes 0 of the -0 that it groups by."""
+    return key != column_name(column.id) or holds_floats(column.type)
 
 
 def _source(lifted: list[Lifted]) -> str:

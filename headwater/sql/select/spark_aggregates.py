@@ -107,6 +107,8 @@ def aggregate(call: AggregateCall, prepared: Prepared, over: str = "") -> str:
         if name == "list":
             return _list(arguments, call, keys, where, over)
         inner = arguments or ("*" if name == "count" else "")
+        if call.distinct and name == "count" and texts == (arguments,) and not with_zeros:
+            inner = prepared.key(functions.equality_key(SPARK, arguments, types[0]))
         if call.distinct and with_zeros and arguments:
             inner = trimmed(SPARK, inner)
         return f"{name}({'DISTINCT ' if call.distinct else ''}{inner}){where}{over}"
@@ -121,12 +123,21 @@ def aggregate(call: AggregateCall, prepared: Prepared, over: str = "") -> str:
 def _list(value: str, call: AggregateCall, keys: list[str], where: str, over: str) -> str:
     gather = f"collect_list({{0}}){where}{over}"
     if call.distinct:
-        gather = f"array_distinct({gather})"
+        gather = _once(gather, call)
     if call.order_by:
         rows = ordered_list(value, call.order_by, keys, gather)
     else:
         rows = gather.replace("{0}", f"struct({value} AS v)")
     return f"(CASE WHEN size({rows}) = 0 THEN NULL ELSE transform({rows}, e -> e.v) END)"
+
+
+def _once(gather: str, call: AggregateCall) -> str:
+    """Of values that are equal one, which for some is a matter of their keys."""
+    plain = len(call.arguments) == 1
+    key = functions.equality_key(SPARK, "d.v", call.arguments[0].type) if plain else "d.v"
+    if key == "d.v":
+        return f"array_distinct({gather})"
+    return f"map_values(map_from_entries(transform({gather}, d -> struct(struct({key}), d))))"
 
 
 def window(call: WindowCall, prepared: Prepared) -> str:

@@ -22,7 +22,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.core.types import SqlType, stored
+from headwater.core.types import INT4, INT8, SqlType, stored
 from headwater.formats.text import from_text
 from headwater.sql.select.functions.forms import spark_type
 
@@ -89,12 +89,13 @@ def _numbered(array: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(kind):
         return array.cast(pa.int64())
     if pa.types.is_list(kind):
-        return pa.ListArray.from_arrays(array.offsets, _numbered(array.values))
+        return pa.ListArray.from_arrays(array.offsets, _numbered(array.values), mask=array.is_null())
     if pa.types.is_map(kind):
         return pa.MapArray.from_arrays(array.offsets, array.keys, _numbered(array.items))
     if pa.types.is_struct(kind) and kind.num_fields:
         parts = [_numbered(pc.struct_field(array, index)) for index in range(kind.num_fields)]
-        return pa.StructArray.from_arrays(parts, [field.name for field in kind])
+        names = [field.name for field in kind]
+        return pa.StructArray.from_arrays(parts, names, mask=array.is_null())
     return array
 
 
@@ -136,10 +137,9 @@ def _scalar_literal(value: Any, type_: SqlType) -> str:
         case "timestamptz":
             return f"timestamp_micros({value}L)"
         case "interval":
-            return (
-                f"named_struct('months', {value['months']}, 'days', {value['days']},"
-                f" 'microseconds', {value['microseconds']}L)"
-            )
+            parts = zip(("months", "days", "microseconds"), (INT4, INT4, INT8), strict=True)
+            fields = (f"'{name}', {_scalar_literal(value[name], part)}" for name, part in parts)
+            return f"named_struct({', '.join(fields)})"
         case _:
             return string_literal(value)
 

@@ -82,3 +82,28 @@ CREATE TABLE pairs (x int4, y int4);
 INSERT INTO pairs VALUES (1, 1), (1, 2), (2, 2), (2, NULL), (NULL, 3), (NULL, NULL), (3, 3), (3, 3), (4, 0);
 
 CREATE TABLE nothing (x int4, s text);
+
+-- Values that are equal and not the same, or greater than a file's statistics say; `_apart` have a file for each row.
+CREATE TABLE nans (nr int4, x float8, y float4);
+INSERT INTO nans VALUES (1, 1, 1), (2, 2, 2), (3, 'NaN', 'NaN');
+
+CREATE TABLE floats (nr int4, x float8, y float4);
+INSERT INTO floats VALUES
+    (1, 1, 1), (2, 'NaN', 'NaN'), (3, '-0', '-0'), (4, 0, 0), (5, 'Infinity', 'Infinity'),
+    (6, '-Infinity', '-Infinity'), (7, 1e-300, 1e-30), (8, NULL, NULL), (9, 'NaN', 'NaN');
+CREATE TABLE floats_apart AS TABLE floats;
+
+CREATE TABLE lengths (nr int4, x interval);
+INSERT INTO lengths VALUES
+    (1, '1 day'), (2, '24:00:00'), (3, '1 mon'), (4, '30 days'), (5, '720:00:00'), (6, '-1 day'), (7, '-24:00:00'),
+    (8, '1 year'), (9, '360 days'), (10, '0'), (11, NULL);
+
+CREATE TABLE arrays_apart (nr int4, a int4[], f float8[], i interval[], t text[]);
+INSERT INTO arrays_apart VALUES
+    (1, '{NULL}', '{NaN}', '{1 day}', '{NULL}'), (2, '{}', '{0}', '{24:00:00}', '{}'), (3, '{1,NULL}', '{-0}', '{NULL}', '{a}'),
+    (4, '{NULL,NULL}', '{NULL}', '{}', NULL), (5, NULL, NULL, NULL, '{a,NULL}'), (6, '{1,2}', '{NaN,1}', '{1 day}', '{b}');
+
+CREATE TABLE extremes (nr int4, i2 int2, i4 int4, i8 int8);
+INSERT INTO extremes VALUES
+    (1, 32767, 2147483647, 9223372036854775807), (2, -32768, -2147483648, -9223372036854775808), (3, 0, 0, 0),
+    (4, 1, 1, 1), (5, -1, -1, -1), (6, NULL, NULL, NULL);

@@ -157,11 +157,13 @@ def _numeric_to_float(engine: str, text: str, source: SqlType, target: SqlType) 
 
 
 def _float8_to_float4(engine: str, text: str, source: SqlType, target: SqlType) -> str:
-    if engine == DUCKDB:  # which checks the range itself
-        return cast_to(engine, text, target)
-    overflow = failure(engine, "value out of range: overflow", "22003")
-    infinite = "abs(CAST(r AS FLOAT)) = CAST('Infinity' AS FLOAT) AND abs(r) < CAST('Infinity' AS DOUBLE)"
-    return bound(engine, text, f"CASE WHEN {infinite} THEN {overflow} ELSE CAST(r AS FLOAT) END")
+    underflow = failure(engine, "value out of range: underflow", "22003")
+    checks = f"WHEN CAST(r AS FLOAT) = 0 AND r <> 0 THEN {underflow}"
+    if engine == SPARK:  # DuckDB checks this itself
+        overflow = failure(engine, "value out of range: overflow", "22003")
+        infinite = "abs(CAST(r AS FLOAT)) = CAST('Infinity' AS FLOAT) AND abs(r) < CAST('Infinity' AS DOUBLE)"
+        checks += f" WHEN {infinite} THEN {overflow}"
+    return bound(engine, text, f"CASE {checks} ELSE CAST(r AS FLOAT) END")
 
 
 # Text

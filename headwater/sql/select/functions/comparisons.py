@@ -6,6 +6,7 @@ itself and greatest).  The others are compared by a key:
     unconstrained numeric   equal texts are equal numbers; order by the kernel's bytes
     interval                DuckDB's own; in Spark its length in microseconds, a month being 30 days
     char(n)                 without trailing blanks
+    array, record           element by element, where those have keys
     jsonb                   equal texts are equal values; order by a kernel's bytes
 
 Not here: IN, BETWEEN, NULLIF, which the binder writes with these; LIKE (strings.py).
@@ -73,7 +74,30 @@ def equality_key(engine: str, text: str, type_: SqlType) -> str:
             raise _no_operator("=", type_)
         case kind if kind in RANGES:
             raise not_supported(f"comparing values of type {kind}")
+    if type_.element is not None and type_.kind != "map":
+        return _element_keys(engine, text, type_.element)
+    if type_.fields:
+        return _field_keys(engine, text, type_)
     return text
+
+
+def _element_keys(engine: str, text: str, element: SqlType) -> str:
+    key = equality_key(engine, "e", element)
+    if key == "e":
+        return text
+    return f"transform({text}, e -> {key})" if engine == SPARK else f"list_transform({text}, lambda e: {key})"
+
+
+def _field_keys(engine: str, text: str, type_: SqlType) -> str:
+    texts = [f"{text}.`{name}`" if engine == SPARK else f'{text}."{name}"' for name, _ in type_.fields]
+    keys = [equality_key(engine, field, kind) for field, (_, kind) in zip(texts, type_.fields, strict=True)]
+    if keys == texts:
+        return text
+    if engine == SPARK:
+        made = "named_struct(" + ", ".join(f"'f{i}', {key}" for i, key in enumerate(keys)) + ")"
+    else:
+        made = "{" + ", ".join(f"'f{i}': {key}" for i, key in enumerate(keys)) + "}"
+    return f"(CASE WHEN {text} IS NOT NULL THEN {made} END)"
 
 
 def sort_key(engine: str, text: str, type_: SqlType) -> str:
@@ -130,7 +154,11 @@ def _forms(symbol: str) -> tuple[Form, Form]:
         left, right = _comparable(engine, symbol, texts, types)
         if symbol == "is distinct from":
             return f"(NOT ({left} <=> {right}))" if engine == SPARK else f"({left} IS DISTINCT FROM {right})"
-        return f"({left} {symbol} {right})"
+        made = f"({left} {symbol} {right})"
+        if engine != SPARK and types[0].element is not None and symbol not in ("=", "<>"):
+            # Of two such DuckDB makes a BETWEEN, and then has none for lists.
+            return f"CAST(CAST({made} AS TINYINT) AS BOOLEAN)"
+        return made
 
     return both(make)
 

@@ -1,6 +1,7 @@
 """Arithmetic and mathematical functions.
 
-Integers and decimals are the engines' own, which check for overflow; floats go through
+Integers and decimals are the engines' own, which check for overflow, in forms whose sums no optimizer
+takes apart: `i + 1 > 0` is not `i > -1` where i + 1 is an error.  Floats go through
 kernels in DuckDB, because PostgreSQL raises where IEEE answers infinity; unconstrained
 numerics are text and always go through kernels.
 
@@ -55,9 +56,20 @@ _SIGNED: Final = (INT2, INT4, INT8)
 _UNSIGNED: Final = (UINT2, UINT4, UINT8)
 _UNSIGNED_MAX: Final = {"uint2": 2**16 - 1, "uint4": 2**32 - 1, "uint8": 2**64 - 1}
 _WORDS: Final = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod"}
+_DUCKDB_WORDS: Final = {"+": "add({0}, {1})", "-": "subtract({0}, {1})", "*": "multiply({0}, {1})"}
+"""By these names DuckDB's optimizer does not know what it could move to the other side or out of a sum."""
+_WIDER: Final = {"int2": INT4, "int4": INT8}
 
 
 # Integers
+
+
+def _signed_spark(form: str, type_: SqlType) -> str:
+    """Computed in the wider type, if there is one: Spark's cast names the type in its error, its sum not."""
+    wider = _WIDER.get(type_.kind)
+    if wider is None:
+        return f"({form})"
+    return cast_to(SPARK, f"({form.replace('{0}', cast_to(SPARK, '{0}', wider))})", type_)
 
 
 def _unsigned_spark(symbol: str, type_: SqlType) -> str:
@@ -74,7 +86,10 @@ def _integer_entries() -> list[Function]:
     entries = []
     for type_ in _SIGNED:
         pair = (type_, type_)
-        entries += [operator(symbol, pair, type_, f"({{0}} {symbol} {{1}})") for symbol in "+-*"]
+        entries += [
+            operator(symbol, pair, type_, word, _signed_spark(f"{{0}} {symbol} {{1}}", type_))
+            for symbol, word in _DUCKDB_WORDS.items()
+        ]
         entries.append(operator("/", pair, type_, "({0} // {1})", cast_to(SPARK, "({0} div {1})", type_)))
         # The least integer modulo -1 is 0 in PostgreSQL and an overflow in DuckDB.
         zero = cast_to(DUCKDB, "0", type_)
@@ -82,10 +97,10 @@ def _integer_entries() -> list[Function]:
         entries += [
             operator("%", pair, type_, f"({remainder})", "({0} % {1})"),
             native("mod", pair, type_, f"({remainder})", "({0} % {1})"),
-            operator("-", (type_,), type_, f"({cast_to(DUCKDB, '0', type_)} - {{0}})", "(-{0})"),
+            operator("-", (type_,), type_, f"subtract({zero}, {{0}})", _signed_spark("-{0}", type_)),
             operator("+", (type_,), type_, "{0}"),
-            native("abs", (type_,), type_, "abs({0})"),
-            operator("@", (type_,), type_, "abs({0})"),
+            native("abs", (type_,), type_, "abs({0})", _signed_spark("abs({0})", type_)),
+            operator("@", (type_,), type_, "abs({0})", _signed_spark("abs({0})", type_)),
             operator("&", pair, type_, "({0} & {1})"),
             operator("|", pair, type_, "({0} | {1})"),
             operator("#", pair, type_, "xor({0}, {1})", "({0} ^ {1})"),
@@ -100,10 +115,8 @@ def _integer_entries() -> list[Function]:
         ]
     for type_ in _UNSIGNED:
         pair = (type_, type_)
-        for symbol in "+-*":
-            entries.append(
-                operator(symbol, pair, type_, f"({{0}} {symbol} {{1}})", _unsigned_spark(symbol, type_))
-            )
+        for symbol, word in _DUCKDB_WORDS.items():
+            entries.append(operator(symbol, pair, type_, word, _unsigned_spark(symbol, type_)))
         whole = cast_to(SPARK, "({0} div {1})", type_)
         entries += [
             operator("/", pair, type_, "({0} // {1})", whole),

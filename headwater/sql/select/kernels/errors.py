@@ -26,6 +26,7 @@ _MARKED: Final = re.compile(r"HW\|([0-9A-Z]{5})\|([^|\n]*)\|([^|\n]*)\|([^|\n]*)
 _RANGES: Final[dict[str, str]] = {
     "S": "smallint",
     "integral divide": "bigint",
+    "] overflow": "bigint",
     "INT8": "smallint",
     "INT16": "smallint",
     "SMALLINT": "smallint",
@@ -51,6 +52,7 @@ _LIKE_END: Final = re.compile(r"Like pattern must not end with escape|ESC_AT_THE
 _OVERFLOWS: Final = (
     re.compile(r"BINARY_ARITHMETIC_OVERFLOW\] -?\d+(S) "),
     re.compile(r"Overflow in (integral divide)"),
+    re.compile(r"\[ARITHMETIC_OVERFLOW(\] overflow)\."),  # of narrower types Spark's cast is what fails
     re.compile(r"Overflow in \w+ of (\w+)"),
     re.compile(r"out of range for the destination type (\w+)"),
     re.compile(r'CAST_OVERFLOW\].* cannot be cast to "(\w+)'),
@@ -62,7 +64,8 @@ _LEAST: Final = re.compile(
 )
 _LEAST_NAMES: Final = {"32768": "smallint", "2147483648": "integer", "9223372036854775808": "bigint"}
 _DECIMAL: Final = re.compile(
-    r"to type DECIMAL|HUGEINT|Could not cast value .* to DECIMAL|NUMERIC_VALUE_OUT_OF_RANGE|DECIMAL\(38\)"
+    r"to type DECIMAL|HUGEINT|Could not cast value .* to DECIMAL|NUMERIC_VALUE_OUT_OF_RANGE|sum of decimals"
+    r"|DECIMAL\(38\)"
 )
 _QUERY: Final = re.compile(r"\n\s*LINE \d+:|== SQL ")  # behind it the engine shows the query's text
 _FLOAT: Final = re.compile(r"out of range for the destination type FLOAT|to \"FLOAT\"")
