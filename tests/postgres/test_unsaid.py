@@ -42,15 +42,24 @@ PLAIN = (
     " p {t}_pair[], untaken int)",
     "INSERT INTO {t} SELECT g, g, g, g, 'sad', ARRAY[(g, 'sad')::{t}_pair], g"
     " FROM generate_series(1, 9) AS g",
+    "ALTER TABLE {t} ADD lacking int DEFAULT 7",
 )
 KEYLESS = (
     "CREATE TABLE {t} (id int, c int)",
     "ALTER TABLE {t} REPLICA IDENTITY FULL",
     "INSERT INTO {t} SELECT g, g FROM generate_series(1, 9) AS g",
 )
+FILLED = (
+    "CREATE TABLE {t} (id int PRIMARY KEY)",
+    "INSERT INTO {t} SELECT g FROM generate_series(1, 9) AS g",
+    "ALTER TABLE {t} ADD lacking int DEFAULT 7",
+)
+NO_DEFAULT = (*FILLED, "ALTER TABLE {t} ALTER lacking DROP DEFAULT")
 COLUMNS: dict[tuple[str, ...], tuple[tuple[str, ...], tuple[str, ...]]] = {
     PLAIN: (("c", "s", "m", "p"), ("untaken",)),
     KEYLESS: (("c",), ()),
+    FILLED: ((), ()),
+    NO_DEFAULT: ((), ()),
     PARTS: ((), ()),
 }
 """TEXT and EXCLUDE COLUMNS."""
@@ -82,6 +91,7 @@ HARMLESS: list[tuple[tuple[str, ...], str]] = [
     (PARTS, "ALTER TABLE {t}_low REPLICA IDENTITY FULL; UPDATE {t} SET id = 0 WHERE id = 1"),
     (PARTS, "ALTER TABLE {t}_low RENAME TO {t}_lower; INSERT INTO {t} VALUES (0, 0)"),
     (PLAIN, "VACUUM FULL {t}; ALTER TABLE {t} ALTER untaken TYPE int8; INSERT INTO {t} VALUES (10, 10)"),
+    (PLAIN, "VACUUM FULL {t}; UPDATE {t} SET c = 5"),
     (PLAIN, "TRUNCATE {t}; INSERT INTO {t} VALUES (10, 10)"),
     (PLAIN, "ALTER TABLE {t} ALTER s TYPE text; ALTER TABLE {t} ALTER c SET DEFAULT 7"),
     (PLAIN, "ALTER TABLE {t} ALTER s TYPE {t}_name; UPDATE {t} SET s = 'x'"),
@@ -98,6 +108,8 @@ HARMLESS: list[tuple[tuple[str, ...], str]] = [
         " ALTER TABLE {t} REPLICA IDENTITY DEFAULT; UPDATE {t} SET id = -id",
     ),
     (KEYLESS, "VACUUM FULL {t}; DELETE FROM {t} WHERE id < 5"),
+    (NO_DEFAULT, "VACUUM FULL {t}; UPDATE {t} SET lacking = 8 WHERE id = 1"),
+    (FILLED, "VACUUM FULL {t}; ALTER TABLE {t} SET (fillfactor = 70); TRUNCATE {t}"),
     (KEYLESS, "ALTER TABLE {t} ADD more int DEFAULT 5; VACUUM FULL {t}"),
 ]
 
@@ -160,6 +172,14 @@ ENDED: list[tuple[tuple[str, ...], str, str]] = [
         "has been altered",
     ),
     (PLAIN, "ALTER TABLE {t} ALTER n TYPE int USING n * 100", f"values of n {WRITTEN}"),
+    (PLAIN, "ALTER TABLE {t} ALTER lacking TYPE int USING lacking * 2", f"values of lacking {WRITTEN}"),
+    (NO_DEFAULT, "ALTER TABLE {t} ALTER lacking TYPE int USING lacking * 2", f"values of lacking {WRITTEN}"),
+    (
+        FILLED,
+        "ALTER TABLE {t} ALTER lacking TYPE int USING lacking * 2;"
+        " ALTER TABLE {t} ALTER lacking SET DEFAULT 5; VACUUM FULL {t}",
+        f"values of lacking {WRITTEN}",
+    ),
     (PLAIN, "ALTER TABLE {t} ALTER c TYPE int USING c * 100", f"values of c {WRITTEN}"),
     (
         PLAIN,

@@ -66,10 +66,11 @@ class ColumnSight:
     written: int  # the transaction that last wrote its row in pg_attribute
     written_at: int
     missing: bool  # rows from before ADD COLUMN ... DEFAULT do not have it in them
+    default: int  # its row in pg_attrdef; 0: none
     rest: str  # all else that is said of it, as one word
 
     def to_json(self) -> list[Any]:
-        return [self.type_oid, self.typmod, self.written, self.missing, self.rest]
+        return [self.type_oid, self.typmod, self.written, self.missing, self.default, self.rest]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +135,13 @@ def rewritten(seen: Seen, sight: Sight, table: Part, taken: Mapping[str, bool]) 
             continue
         if text and [now.type_oid, now.typmod] != before[:2]:
             continue
+        if not (before[3] and not now.missing and [now.default, now.rest] == before[4:]):
+            found.append(name)
+            continue
         # VACUUM FULL and CLUSTER put defaults into rows that lack them, after the new file is there.
-        filled = before[3] and not now.missing and now.rest == before[4]
+        # ALTER COLUMN does so before, and writes the column's default anew.
         after = now.written == table.altered and now.written_at > table.altered_at
-        if not (filled and after):
+        if not now.default and not after:
             found.append(name)
     return tuple(found)
 

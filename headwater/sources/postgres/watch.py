@@ -70,9 +70,9 @@ _PARTS: Final = f"""{TREE}
 """
 
 _COLUMNS: Final = """
-    SELECT a.attrelid::int8, a.attname, a.atttypid::int8, a.atttypmod, a.xmin::text::int8, a.cmin::text::int8,
-        a.atthasmissing,
-        md5((to_jsonb(a) - 'atthasmissing' - 'attmissingval')::text || coalesce(d.oid, 0)::text)
+    SELECT a.attrelid::int8, a.attname, a.atttypid::int8, a.atttypmod,
+        a.xmin::text::int8, a.cmin::text::int8, a.atthasmissing, coalesce(d.oid, 0)::int8,
+        md5((to_jsonb(a) - 'atthasmissing' - 'attmissingval')::text)
     FROM pg_attribute AS a
     LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
     WHERE a.attrelid = ANY(%(oids)s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
