@@ -15,7 +15,7 @@ turns it into XX000 with a reference number.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -123,6 +123,9 @@ class Result:
     names: Names = field(default_factory=dict)
     settled: bool = False  # what it did is durable: its rows are there, and nothing can keep them back
     closed: Callable[[], None] = lambda: None
+    leave: Callable[[Sequence[pa.RecordBatch]], Awaitable[None]] | None = None
+    """If there is one, a caller that stops for a while calls it, with what it has not used of the
+    last batch, and goes on with `batches` later."""
 
     def close(self) -> None:
         self.closed()

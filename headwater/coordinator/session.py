@@ -28,6 +28,7 @@ from headwater.coordinator.api import (
     TransactionStatus,
 )
 from headwater.coordinator.ddl import DdlScope, StagedDdl
+from headwater.coordinator.resting import Resting, Rows
 from headwater.coordinator.sequence.cursors import OpenCursor
 from headwater.coordinator.showing import relation_text
 from headwater.coordinator.timestamps import Isolation
@@ -45,6 +46,7 @@ from headwater.sql.statements.execute import Execute
 from headwater.sql.statements.fetch import Fetch
 from headwater.sql.statements.rollback import Rollback
 from headwater.sql.statements.rollback_to import RollbackTo
+from headwater.sql.statements.subscribe import Subscribe
 
 if TYPE_CHECKING:
     from headwater.coordinator.coordinator import Coordinator
@@ -71,6 +73,7 @@ class SqlSession:
         self.settings = Settings(world.catalog.state.system_variables)
         self.statements: dict[str, Prepared] = {}
         self.cursors: dict[str, OpenCursor] = {}
+        self.resting = Resting(world.data_dir)
         self.transaction: Transaction | None = None
         self.active_query = ""
         self.query_started_at_ms: int | None = None
@@ -151,11 +154,25 @@ class SqlSession:
         named = tuple(map(self._named, prepared.parameters, arguments))
         result = await self.cancellable(self.run(prepared, named))
         if result.batches is not None and not result.settled:
+            if not isinstance(statement, Subscribe):
+                self._let_rest(result, result.batches)
             result.batches = self._watched(result.batches)
         if result.copy_in is not None:
             result.copy_in.sink = _WatchedSink(self, result.copy_in.sink)
             result.copy_in.cancelled = lambda: self.cancellable(_for_ever())
         return result
+
+    def _let_rest(self, result: Result, batches: AsyncIterator[Any]) -> None:
+        """A result that may be left half read."""
+        rows = batches if isinstance(batches, Rows) else self.resting.rows(batches)
+        close = result.closed
+
+        def closed() -> None:
+            rows.close()
+            close()
+
+        result.batches, result.closed = rows, closed
+        result.leave = lambda rest: self.cancellable(rows.leave(rest))
 
     def resume(self) -> None:
         self.query_started_at_ms = self.world.clock.now_ms()
@@ -391,10 +408,10 @@ class SqlSession:
 
         try:
             while True:
-                batch = await self.cancellable(step())
-                if batch is None:
+                following = [await self.cancellable(step())]
+                if following[0] is None:
                     return
-                yield batch
+                yield following.pop()  # and keep nothing: this may be gone on with much later, or never
         finally:
             close = getattr(batches, "aclose", None)
             if close is not None:

@@ -80,6 +80,12 @@ RESULT_BATCH_ROWS = 2_048
 """Rows that leave DuckDB at a time: one of its vectors, because values may be large."""
 RESULT_INLINE_BYTES_MAX = 256 * 1024
 """Rows of a partition of a result on Spark come as a message up to this; more are put in a file."""
+RESULTS_RESTING_MAX = 4
+"""Results that a session has left half read stay open up to so many; older ones are put aside, on disk,"""
+RESULTS_ASIDE_BYTES_MAX = 2 * 1024 * 1024 * 1024
+"""up to this for all of them together."""
+RESULT_ASIDE_MEMORY_BYTES_MAX = 16 * 1024
+"""So few rows are kept in memory instead."""
 PEEK_ATTEMPTS_MAX = 2
 """A query on Spark is sent so often: one that has ended the cluster that often may do it every time."""
 DUCKDB_MEMORY_MAX = "1GB"
@@ -112,6 +118,8 @@ SUBSCRIBE_QUEUE_BYTES_MAX = 128 * 1024 * 1024
 CONNECTIONS_MAX = 500
 IDLE_IN_TRANSACTION_S_DEFAULT = 120
 """A transaction whose client has said nothing for so long is ended, unless it has set another time."""
+PORTALS_MAX = 10_000
+"""Portals of one connection; their rows are put aside, but not they themselves."""
 MESSAGE_BYTES_MAX = 1024 * 1024 * 1024
 STARTUP_PACKET_BYTES_MAX = 10_000
 STATEMENT_BYTES_MAX = 64 * 1024 * 1024

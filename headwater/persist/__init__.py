@@ -10,6 +10,8 @@
     state      the same rows as a Delta table, for any Delta reader
     secrets    values of secrets, each in an encrypted file
     layout     where things lie under the data directory
+    results    rows of large results on their way from Spark to a client
+    aside      rows of results that were left half read
     retention  what may be forgotten, and the sweeper of files nobody names
 
 What the ledger does not name does not exist, whoever wrote it.

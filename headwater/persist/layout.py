@@ -8,7 +8,7 @@
     secrets/key, secrets/<secret id>      values of secrets, encrypted; private (secrets.py)
     cluster-<name>.sock, .lock, .log      a running cluster
     scratch/cluster-<name>/               what that cluster puts aside while it runs
-    scratch/                              what the environment does, and results.py for it
+    scratch/                              what the environment does, results.py and aside.py for it
 
 A table's log lies inside the root of its Delta table so that an appended change
 file can become part of the state without being copied: Delta names files relative

@@ -17,6 +17,7 @@ from functools import partial
 
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
 from headwater.core.errors import UserError
+from headwater.core.limits import PORTALS_MAX
 from headwater.core.relation import Column
 from headwater.core.types import SqlType, type_of_oid
 from headwater.pgwire import messages
@@ -78,6 +79,12 @@ def bind(wire: Wire, message: Bind) -> Steps[None]:
             raise UserError(f'cursor "{message.portal}" already exists', "42P03")
         del wire.portals[""]
         replaced.close()
+    if len(wire.portals) >= PORTALS_MAX:
+        raise UserError(
+            f"a connection cannot have more than {PORTALS_MAX} portals",
+            "53400",
+            hint="Close some, or COMMIT, which closes all.",
+        )
     arguments = arguments_text(message.arguments, message.formats, prepared.parameters)
     prepared = _keep(wire, message.statement, wire.session.current(prepared))
     portal = Portal(prepared, arguments, message.result_formats, wire.session.mark)
@@ -158,6 +165,8 @@ def _flow(wire: Wire, portal: Portal, result: Result, rows_max: int) -> Steps[No
     elif result.columns is not None:
         count = 0 if portal.done else (yield from portal.send_rows(result.columns, rows_max))
         if not portal.done:
+            if result.leave is not None:
+                yield from wire.ask(partial(result.leave, portal.take_rest()))
             yield from wire.tell()
             yield Write(messages.PORTAL_SUSPENDED)
             return

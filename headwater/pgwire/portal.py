@@ -1,8 +1,8 @@
 """Portals: a prepared statement with its arguments, on its way to the client.
 
 A portal is executed at the first Execute and keeps its result: the batches still to
-come and the part of a batch that did not fit into a limit.  A simple query uses one
-too, without a limit.
+come.  The part of a batch that did not fit into a limit is given back to the coordinator, which
+decides where it waits (coordinator/resting.py).  A simple query uses one too, without a limit.
 
     bound ──execute──► flowing ──last batch──► done
                         │   ▲
@@ -79,6 +79,12 @@ class Portal:
         self.failed = True
         self._slices, self._rest = iter(()), None
         self.close()
+
+    def take_rest(self) -> list[pa.RecordBatch]:
+        """What of the last batch was not sent; it is not kept here."""
+        rest = [part for part in (self._rest, *self._slices) if part is not None]
+        self._slices, self._rest = iter(()), None
+        return rest
 
     def next_slice(self) -> Steps[pa.RecordBatch | None]:
         """The next rows in a portion that can be encoded at once; None after the last."""

@@ -33,7 +33,7 @@ class Environment:
     """Starts on entering and stops on leaving."""
 
     def __init__(self, data_dir: Path) -> None:
-        self._data_dir = data_dir
+        self.data_dir = data_dir
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self.coordinator: Coordinator
@@ -64,7 +64,7 @@ class Environment:
         return f"host=127.0.0.1 port={self.port} user=materialize dbname=materialize sslmode=disable"
 
     async def _start(self) -> None:
-        data_dir, clock = self._data_dir, SYSTEM_CLOCK
+        data_dir, clock = self.data_dir, SYSTEM_CLOCK
         catalog, ledger = CatalogStore(metadata_path(data_dir)), Ledger(metadata_path(data_dir))
         oracle = Oracle(clock, initial_floor(catalog, ledger))
         address = UnixAddress(cluster_socket(data_dir, CLUSTER_NAME))

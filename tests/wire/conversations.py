@@ -177,6 +177,48 @@ Query "FETCH 9 FROM c"
 
 Query "ROLLBACK"
 """,
+    "a FETCH that is half read when the next one comes": """
+Query "BEGIN"
+
+Query "DECLARE c CURSOR FOR SELECT i FROM generate_series(1, 20) AS g(i)"
+
+Parse "FETCH 5 FROM c", "f"
+Bind (), (), (), "p", "f"
+Execute 2, "p"
+Sync
+
+Query "FETCH 2 FROM c"
+
+Execute 0, "p"
+Sync
+
+Bind (), (), (), "q", "f"
+Execute 1, "q"
+Close "P", "q"
+Sync
+
+Query "FETCH 1 FROM c"
+
+Bind (), (), (), "r", "f"
+Execute 1, "r"
+Sync
+
+Bind (), (), (), "s", "f"
+Execute 1, "s"
+Sync
+
+Execute 1, "r"
+Execute 1, "s"
+Execute 0, "r"
+Execute 0, "s"
+Sync
+
+Query "FETCH ALL FROM c"
+
+Query "FETCH 0 FROM c"
+
+Query "COMMIT"
+""",
     "settings and blocks": """
 Query "SET application_name = 'one'"
 

@@ -1,5 +1,6 @@
 """DECLARE, FETCH, CLOSE: a statement's rows a few at a time, inside a transaction.
 
+FETCH over a query sends rows as they come; the cursor rests between one FETCH and the next (resting.py).
 FETCH over a SUBSCRIBE waits until there is at least one row, or with a timeout until
 it has n rows or the time has passed.  An error ends it after the rows before it: they are what
 the FETCH under way has, and the next one fails.
@@ -16,7 +17,8 @@ import pyarrow as pa
 
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
 from headwater.coordinator.queries import batches_of
-from headwater.core.errors import UserError
+from headwater.coordinator.resting import Rows
+from headwater.core.errors import InvariantViolation, UserError
 from headwater.core.relation import Column, Relation
 from headwater.core.types import SqlType
 from headwater.formats.arrow import state_schema
@@ -31,15 +33,19 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class OpenCursor:
-    """A declared cursor; its statement is started by the first FETCH that wants rows."""
+    """A declared cursor; its statement is started by the first FETCH that wants rows.
+
+    Of a query it has `rows`; of a SUBSCRIBE, whose rows come when they come, what is ready and awaited.
+    """
 
     name: str
     text: str
     columns: tuple[Column, ...]
-    endless: bool  # a SUBSCRIBE: rows come when they come
     result: Result
     created_at_ms: int
     mark: int  # which savepoints are older
+    rows: Rows | None  # of a query
+    taking: _Taking | None = None  # the last FETCH over a query
     ready: list[pa.RecordBatch] = field(default_factory=list)
     waiting: asyncio.Task[pa.RecordBatch | None] | None = None
     finished: bool = False
@@ -49,7 +55,51 @@ class OpenCursor:
     def close(self) -> None:
         if self.waiting is not None:
             self.waiting.cancel()
+        if self.rows is not None:
+            self.rows.close()
         self.result.close()
+
+
+@dataclass(slots=True, eq=False)
+class _Taking:
+    """One FETCH over a query: so many rows of a cursor, as they come."""
+
+    cursor: OpenCursor
+    left: int | None  # None is all
+    rows: Rows | None = None  # what the client gets
+
+    async def batches(self) -> AsyncIterator[pa.RecordBatch]:
+        """The rows; the cursor has failed if they have."""
+        source = self.cursor.rows
+        if source is None:
+            raise InvariantViolation("FETCH over a query without rows")
+        try:
+            while self.left != 0:
+                batch = await anext(source, None)
+                if batch is None:
+                    self.left = 0
+                    return
+                if self.left is not None:
+                    rest = batch.slice(self.left)
+                    batch = batch.slice(0, self.left)
+                    self.left -= batch.num_rows
+                    if self.left == 0:
+                        await source.leave([rest] if rest.num_rows else [])
+                yield batch
+        except GeneratorExit:
+            raise
+        except BaseException:
+            self.cursor.failed = True  # what comes next of it is not what comes next of the query
+            self.cursor.close()
+            raise
+
+    async def complete(self) -> None:
+        """Another FETCH comes: what this one has not sent yet is kept for it, or else skipped."""
+        if self.rows is not None and not self.rows.closed:
+            await self.rows.put_aside()
+        elif self.left != 0:
+            async for _ in self.batches():
+                pass
 
 
 def describe_declare(
@@ -80,14 +130,17 @@ async def run_declare(session: SqlSession, prepared: Prepared, arguments: tuple[
     parsed = ParsedStatement(statement.statement, prepared.parsed.text, prepared.parsed.offset)
     inner = session.describe(parsed, prepared.parameters)
     result = await session.run(inner, arguments)
+    rows = None
+    if result.batches is not None and not isinstance(statement.statement, Subscribe):
+        rows = session.resting.rows(result.batches)
     session.cursors[statement.name] = OpenCursor(
         statement.name,
         prepared.parsed.text,
         inner.columns or (),
-        isinstance(statement.statement, Subscribe),
         result,
         session.world.clock.now_ms(),
         session.mark,
+        rows,
     )
     return Result(lambda _: "DECLARE CURSOR")
 
@@ -115,8 +168,15 @@ async def run_fetch(session: SqlSession, prepared: Prepared, arguments: tuple[st
     if not isinstance(statement, Fetch):
         raise UserError("FETCH needs a cursor", "34000")
     cursor = _find(session, statement.name)
+    if cursor.taking is not None:
+        await cursor.taking.complete()
     if cursor.failed:
         raise UserError(f'portal "{cursor.name}" cannot be run', "55000", hint="DECLARE it again.")
+    if cursor.rows is not None:
+        taking = cursor.taking = _Taking(cursor, statement.count)
+        taking.rows = session.resting.rows(taking.batches())
+        await taking.rows.begin()
+        return Result(lambda n: f"FETCH {n}", cursor.columns, taking.rows, names=cursor.result.names)
     timeout_s = None if statement.timeout is None else statement.timeout.milliseconds / 1000
     try:
         rows = await _take(cursor, statement.count, timeout_s)
@@ -128,12 +188,12 @@ async def run_fetch(session: SqlSession, prepared: Prepared, arguments: tuple[st
 
 
 async def _take(cursor: OpenCursor, count: int | None, timeout_s: float | None) -> pa.RecordBatch:
-    """At most `count` rows: all there are of a query, what is there by the rules of a SUBSCRIBE."""
+    """At most `count` rows of a SUBSCRIBE."""
     loop = asyncio.get_running_loop()
     deadline_s = None if timeout_s is None else loop.time() + timeout_s
     have = sum(batch.num_rows for batch in cursor.ready)
     while (count is None or have < count) and not cursor.finished:
-        if cursor.endless and deadline_s is None and have:
+        if deadline_s is None and have:
             wait_s: float | None = 0.0  # something is there: take only what comes without waiting
         else:
             wait_s = None if deadline_s is None else max(0.0, deadline_s - loop.time())

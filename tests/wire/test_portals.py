@@ -1,0 +1,104 @@
+"""Many portals and cursors may be left half read: they cost disk, and every row comes once and in order.
+
+Method: a whole environment (without a cluster), a table of several batches, and one connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from headwater.core.limits import PORTALS_MAX, RESULTS_RESTING_MAX
+from tests.support.environment import Environment
+from tests.support.server import eventually
+from tests.unit.pgwire import driver
+from tests.wire.test_cancelling import Plain
+
+ROWS = 6_000
+PORTALS = 60
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    with Environment(tmp_path_factory.mktemp("environment")) as environment:
+        with psycopg.connect(environment.dsn(), autocommit=True) as connection:
+            connection.execute("CREATE TABLE t (a int, b text)")
+            connection.execute(
+                f"INSERT INTO t SELECT i, repeat('x', 100) FROM generate_series(1, {ROWS}) AS g(i)"
+            )
+        yield environment
+
+
+@pytest.fixture
+def client(environment: Environment) -> Iterator[Plain]:
+    client = Plain(environment)
+    yield client
+    client.close()
+
+
+def aside(environment: Environment) -> int:
+    return len(list(environment.data_dir.glob("scratch/aside/*")))
+
+
+def test_portals_that_are_left_are_put_on_disk_and_go_on_from_there(
+    environment: Environment, client: Plain
+) -> None:
+    client.send(driver.query("BEGIN") + driver.parse("SELECT a FROM t ORDER BY a", "s") + driver.SYNC)
+    client.until_ready()
+    client.until_ready()
+    for number in range(PORTALS):
+        client.send(
+            driver.bind((), (), (), f"p{number}", "s") + driver.execute(1, f"p{number}") + driver.SYNC
+        )
+        assert driver.kinds(client.until_ready()) == "2DsZ"
+    assert aside(environment) == PORTALS - RESULTS_RESTING_MAX
+    session = environment.coordinator.sessions[client.pid]
+    assert len(session.resting._order) == RESULTS_RESTING_MAX
+    for number in reversed(range(PORTALS)):
+        client.send(driver.execute(2_500, f"p{number}") + driver.execute(0, f"p{number}") + driver.SYNC)
+        rows = driver.rows_of(client.until_ready())
+        assert [int(a or b"") for (a,) in rows] == list(range(2, ROWS + 1))
+    client.send(driver.query("COMMIT"))
+    client.until_ready()
+    assert aside(environment) == 0
+
+
+def test_what_portals_have_put_on_disk_goes_with_their_connection(environment: Environment) -> None:
+    client = Plain(environment)
+    client.send(driver.query("BEGIN") + driver.parse("SELECT a, b FROM t", "s") + driver.SYNC)
+    client.until_ready()
+    client.until_ready()
+    for number in range(RESULTS_RESTING_MAX + 2):
+        client.send(
+            driver.bind((), (), (), f"p{number}", "s") + driver.execute(1, f"p{number}") + driver.SYNC
+        )
+        client.until_ready()
+    assert aside(environment) == 2
+    client.close()
+    eventually(lambda: aside(environment) == 0)
+
+
+def test_cursors_that_are_left_are_put_on_disk_too(environment: Environment) -> None:
+    with psycopg.connect(environment.dsn()) as connection:
+        for number in range(PORTALS):
+            connection.execute(f"DECLARE c{number} CURSOR FOR SELECT a FROM t ORDER BY a".encode())
+            assert connection.execute(f"FETCH 3 FROM c{number}".encode()).fetchall() == [(1,), (2,), (3,)]
+        assert aside(environment) == PORTALS - RESULTS_RESTING_MAX
+        for number in range(PORTALS):
+            first = connection.execute(f"FETCH 3000 FROM c{number}".encode()).fetchall()
+            rest = connection.execute(f"FETCH ALL FROM c{number}".encode()).fetchall()
+            assert [a for (a,) in (*first, *rest)] == list(range(4, ROWS + 1))
+    assert aside(environment) == 0
+
+
+def test_the_number_of_portals_is_bounded(client: Plain) -> None:
+    client.send(driver.query("BEGIN") + driver.parse("SELECT 1", "s") + driver.SYNC)
+    client.until_ready()
+    client.until_ready()
+    bound = b"".join(driver.bind((), (), (), f"p{number}", "s") for number in range(PORTALS_MAX + 1))
+    client.send(bound + driver.SYNC)
+    replies = client.until_ready()
+    assert len(replies) == PORTALS_MAX + 2
+    assert driver.error_of(replies)["C"] == "53400"
