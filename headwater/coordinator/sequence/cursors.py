@@ -49,7 +49,7 @@ class OpenCursor:
     ready: list[pa.RecordBatch] = field(default_factory=list)
     waiting: asyncio.Task[pa.RecordBatch | None] | None = None
     finished: bool = False
-    failure: UserError | None = None  # of a SUBSCRIBE, for when the rows before it are taken
+    failure: UserError | None = None  # for when the rows before it are taken
     failed: bool = False
 
     def close(self) -> None:
@@ -227,8 +227,6 @@ async def _next(cursor: OpenCursor, wait_s: float | None) -> pa.RecordBatch | No
     try:
         batch = finished.result()
     except UserError as error:
-        if not cursor.endless:
-            raise
         batch, cursor.failure = None, error
     if batch is None:
         cursor.finished = True
