@@ -1,8 +1,8 @@
 """Statements that were prepared, and tables that another session has changed since: nothing goes out under a
 description that is no longer true, and nothing is written by a statement that is refused.
 
-Method: a whole environment (without a cluster), messages by hand on one connection, DDL on another.  What PostgreSQL
-answers when one session does both is in conversations.py.
+Method: a whole environment (without a cluster), messages by hand on one connection, DDL on another.  What
+PostgreSQL answers when one session does both is in conversations.py.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ async def run_declare(session: SqlSession, prepared: Prepared, arguments: tuple[
     result = await session.run(inner, arguments)
     rows = None
     if result.batches is not None and not isinstance(statement.statement, Subscribe):
-        rows = session.resting.rows(result.batches)
+        rows = result.batches = session.resting.rows(result.batches)  # nobody else keeps the engine open
     session.cursors[statement.name] = OpenCursor(
         statement.name,
         prepared.parsed.text,

@@ -120,6 +120,20 @@ def test_a_few_rows_need_no_file(tmp_path: Path) -> None:
     run(tmp_path, work)
 
 
+def test_what_is_closed_lets_go_of_its_engine_at_once(tmp_path: Path) -> None:
+    async def work(session: Resting) -> None:
+        source = Source(5000, 100)
+        rows = session.rows(source.batches())
+        await take(rows, 1)
+        assert source.open
+        rows.close()
+        for _ in range(100):  # turns of the event loop, which closes a generator that nobody has any more
+            await asyncio.sleep(0)
+        assert not source.open
+
+    run(tmp_path, work)
+
+
 def test_an_error_is_told_to_whoever_takes_the_result_up_again(tmp_path: Path) -> None:
     async def work(session: Resting) -> None:
         broken = session.rows(Source(10, 5, error=UserError("division by zero", "22012")).batches())
