@@ -91,7 +91,7 @@ def _failing_messages() -> dict[str, Lines]:
     return failing | _EXTENDED
 
 
-def _failing_queries() -> dict[str, Lines]:
+def failing_queries() -> dict[str, Lines]:
     """What is sent as a message of its own."""
     failing: dict[str, Lines] = {name: (f"Query {_quoted(text)}",) for name, text in _SIMPLE.items()}
     failing |= {name: ('Query "COPY t FROM STDIN"', *data) for name, data in _COPY.items()}
@@ -107,7 +107,7 @@ def cases() -> Iterator[tuple[str, list[Lines]]]:
     """Every exchange by name: what is sent, message group by message group."""
     before, after = _INSERT % (1, "before"), _INSERT % (2, "after")
     look: list[Lines] = [('Query "SELECT a, b FROM t ORDER BY a"',), ('Query "DELETE FROM t"',)]
-    for name, lines in _failing_queries().items():
+    for name, lines in failing_queries().items():
         block: list[Lines] = [('Query "BEGIN"',), (f'Query "{before}"',), lines, (f'Query "{after}"',)]
         yield f"{name}, in a block that is committed", [*block, ('Query "COMMIT"',), *look]
     for name, text in _SIMPLE.items():
