@@ -25,10 +25,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 Seen = Mapping[str, Any]
 """By what it is of: `part:<oid>`, `column:<name>`, `label:<oid>`, `type:<oid>`, `said`."""
+
+_VARCHAR: Final = 1043
+_TEXT: Final = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +64,7 @@ class Part:
 class ColumnSight:
     """A column of a table as a whole."""
 
-    type_oid: int
-    typmod: int
+    base: int  # its type, without domains
     written: int  # the transaction that last wrote its row in pg_attribute
     written_at: int
     missing: bool  # rows from before ADD COLUMN ... DEFAULT do not have it in them
@@ -70,7 +72,7 @@ class ColumnSight:
     rest: str  # all else that is said of it, as one word
 
     def to_json(self) -> list[Any]:
-        return [self.type_oid, self.typmod, self.written, self.missing, self.default, self.rest]
+        return [self.base, self.written, self.missing, self.default, self.rest]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,19 +125,14 @@ def emptied_by(seen: Seen, refiled: Collection[Part], touched: Collection[Part])
     return writers.pop() if len(writers) == 1 and known <= {part.oid for part in refiled} else None
 
 
-def rewritten(seen: Seen, sight: Sight, table: Part, taken: Mapping[str, bool]) -> tuple[str, ...]:
-    """Columns whose rows in the catalog were written since; with another file, so were their values.
-
-    Not those that are taken as text and got another type: these are followed, as of now, in the new one.
-    """
+def rewritten(seen: Seen, sight: Sight, table: Part, taken: Collection[str]) -> tuple[str, ...]:
+    """Columns whose rows in the catalog were written since; with another file, so were their values."""
     found = []
-    for name, text in taken.items():
+    for name in taken:
         before, now = seen.get(f"column:{name}"), (sight.columns or {}).get(name)
-        if before is None or now is None or now.written == before[2]:
+        if before is None or now is None or now.written == before[1]:
             continue
-        if text and [now.type_oid, now.typmod] != before[:2]:
-            continue
-        if not (before[3] and not now.missing and [now.default, now.rest] == before[4:]):
+        if not (before[2] and not now.missing and [now.default, now.rest] == before[3:]):
             found.append(name)
             continue
         # VACUUM FULL and CLUSTER put defaults into rows that lack them, after the new file is there.
@@ -144,6 +141,22 @@ def rewritten(seen: Seen, sight: Sight, table: Part, taken: Mapping[str, bool]) 
         if not now.default and not after:
             found.append(name)
     return tuple(found)
+
+
+def retyped(seen: Seen, sight: Sight, texts: Collection[str]) -> tuple[str, ...]:
+    """Columns of types that print the same bytes in other ways than before."""
+    columns = sight.columns or {}
+    return tuple(
+        name
+        for name in texts
+        if name in columns
+        and (before := seen.get(f"column:{name}")) is not None
+        and _printed_as(columns[name].base) != _printed_as(before[0])
+    )
+
+
+def _printed_as(base: int) -> int:
+    return _TEXT if base == _VARCHAR else base
 
 
 def reworded(seen: Seen, sight: Sight) -> tuple[str, str] | None:
@@ -232,6 +245,11 @@ def truncated(part: str, table: str) -> str:
 def changed_in_place(columns: Collection[str], table: str) -> str:
     """Values that we have are not those of now."""
     return _end(f"values of {', '.join(columns)} in {table} were written anew (ALTER COLUMN ... TYPE)")
+
+
+def printed_otherwise(columns: Collection[str], table: str) -> str:
+    """The same values are other texts now."""
+    return _end(f"{', '.join(columns)} in {table} got another type, whose values are other texts")
 
 
 def named_otherwise(before: str, now: str, table: str) -> str:

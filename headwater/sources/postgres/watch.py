@@ -11,7 +11,7 @@ TRUNCATE of the whole, which the stream has; VACUUM FULL, CLUSTER and other ways
 rows anew, if a row is left that is older than the look before.
 
 One query for all tables and their partitions at each look, another for their columns now and
-then, or when a table got another file or was described anew by the stream.
+then, or when a table takes texts, got another file, or was described anew by the stream.
 
 Not here: what is compared and how (seen.py), the stream (reader.py).
 """
@@ -70,10 +70,18 @@ _PARTS: Final = f"""{TREE}
 """
 
 _COLUMNS: Final = """
-    SELECT a.attrelid::int8, a.attname, a.atttypid::int8, a.atttypmod,
+    WITH RECURSIVE based (oid, base) AS (
+        SELECT DISTINCT atttypid, atttypid FROM pg_attribute WHERE attrelid = ANY(%(oids)s::oid[])
+        UNION ALL
+        SELECT based.oid, t.typbasetype FROM based JOIN pg_type AS t ON t.oid = based.base
+        WHERE t.typtype = 'd'
+    )
+    SELECT a.attrelid::int8, a.attname, based.base::int8,
         a.xmin::text::int8, a.cmin::text::int8, a.atthasmissing, coalesce(d.oid, 0)::int8,
         md5((to_jsonb(a) - 'atthasmissing' - 'attmissingval')::text)
     FROM pg_attribute AS a
+    JOIN based ON based.oid = a.atttypid
+    JOIN pg_type AS t ON t.oid = based.base AND t.typtype <> 'd'
     LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
     WHERE a.attrelid = ANY(%(oids)s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
 """
@@ -199,7 +207,7 @@ class Watch:
         positions: tuple[int, int],
     ) -> str | None:
         """Why a table ends; `positions` are those of the look and of the stream."""
-        table, columns = _title(export), {c["name"]: c["text"] for c in export.details["columns"]}
+        table, columns = _title(export), columns_of(export)
         found = traces.differences(seen, sight.parts)
         for part in found.gone:
             return traces.left(part, table)
@@ -208,6 +216,9 @@ class Watch:
         written = traces.rewritten(seen, sight, sight.parts[export.details["oid"]], columns)
         if found.refiled and written:
             return traces.changed_in_place(written, table)
+        other = traces.retyped(seen, sight, _texts_of(export))
+        if other:
+            return traces.printed_otherwise(other, table)
         words = traces.reworded(seen, sight)
         if words is not None:
             return traces.named_otherwise(*words, table)
@@ -281,6 +292,8 @@ class _View:
     def doubtful(self, export: Export, seen: Mapping[str, Seen], notes: Notes) -> bool:
         """Whether the columns of a table must be asked for at this look."""
         oid, before = export.details["oid"], seen.get(export.table_id, {})
+        if _texts_of(export):
+            return True  # another type may print the same file otherwise
         if any(f"column:{name}" not in before for name in columns_of(export)):
             return True
         if any(relation.oid == oid for relation in notes.relations):
@@ -331,6 +344,10 @@ def first_seen(connection: psycopg.Connection[Any], exports: Collection[Export])
 def columns_of(export: Export) -> tuple[str, ...]:
     """The upstream's names of the columns that a table takes."""
     return tuple(column["name"] for column in export.details["columns"])
+
+
+def _texts_of(export: Export) -> tuple[str, ...]:
+    return tuple(column["name"] for column in export.details["columns"] if column["text"])
 
 
 def _own_types(export: Export) -> set[int]:
