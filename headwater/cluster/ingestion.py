@@ -340,6 +340,7 @@ class Ingestion:
             for table_id, (export, point) in joined.items():
                 self._members[table_id] = export
                 self._seen[table_id] = dict(self._world.ledger.seen(table_id) or seen_at(point))
+                self._points.pop(table_id, None)  # one of an earlier attempt
                 if not is_own(point):
                     self._points[table_id] = point
                 self._joining.discard(table_id)
@@ -553,8 +554,8 @@ class Ingestion:
 
     def _covered(self, point: Any) -> bool:
         """Whether the source has passed a point: it must not be used any more, as what it tells apart by
-        may come again (numbers of transactions do)."""
-        return bool(self._writer.ts) and self._covers(self._frontier(), point)
+        may come again (numbers of transactions do).  A table that failed before it could join has none."""
+        return point is None or (bool(self._writer.ts) and self._covers(self._frontier(), point))
 
     def _covers(self, frontier: Frontier, point: Any) -> bool:
         side = Side.of(point)

@@ -11,6 +11,7 @@ import pytest
 
 from headwater.cluster.backfill import Backfill
 from headwater.cluster.counters import Counters
+from headwater.cluster.donors import DONOR
 from headwater.cluster.ingestion import Ingestion
 from headwater.core import protocol
 from headwater.core.clock import SYSTEM_CLOCK
@@ -97,6 +98,53 @@ def test_a_point_that_was_passed_before_a_restart_is_not_used_again(tmp_path: Pa
     ingestion.source_type = replace(ingestion.source_type, covers=covers)
     ingestion._open()
     assert ingestion._points == {"u3": 11}
+    ledger.close()
+
+
+def test_a_source_opens_again_with_a_table_that_failed_before_it_could_join(tmp_path: Path) -> None:
+    def covers(frontier: Any, point: Any) -> bool:
+        return bool(frontier.offset >= point["until"])
+
+    options = resolve_options("COUNTER", {}, 0)
+    relation = Relation((Column("counter", INT8),), ())
+    export = Export("u2", ("counter",), relation, ("counter",), "appended")
+    ledger = Ledger(metadata_path(tmp_path))
+    ledger.append("u1", ledger.open_writer("u1"), 1, 10, {})
+    wanted = protocol.RunIngestion(
+        "u1", "load-generator", options, 20, [export.to_json()], "quickstart", False
+    )
+    ingestion = Ingestion(world_of(tmp_path, ledger, []), wanted, lambda _: None)
+    ingestion.source_type = replace(ingestion.source_type, covers=covers)
+    ingestion._joining = {"u2"}
+    ingestion._fail(DefiniteError("", "7", "another system"))
+    ingestion._open()
+    assert ingestion._points == {}
+    assert ingestion._poisoned == {"u2"}
+    ledger.close()
+
+
+class FromDonor:
+    """A backfill that begins anew, with rows of another table."""
+
+    def __init__(self, export: Export) -> None:
+        self._export = export
+
+    def take(self, ts: int, frontier: Any) -> dict[str, tuple[Export, Any]]:
+        return {self._export.table_id: (self._export, {DONOR: "u3"})}
+
+
+def test_a_table_that_joins_anew_from_a_donor_has_no_point_of_before(tmp_path: Path) -> None:
+    options = resolve_options("COUNTER", {}, 0)
+    export = Export("u2", ("counter",), Relation((Column("counter", INT8),), ()), ("counter",), "appended")
+    ledger = Ledger(metadata_path(tmp_path))
+    wanted = protocol.RunIngestion("u1", "load-generator", options, 20, [], "quickstart", False)
+    ingestion = Ingestion(world_of(tmp_path, ledger, []), wanted, lambda _: None)
+    ingestion._writer = ledger.append("u1", ledger.open_writer("u1"), 1, 10, {})
+    ingestion._points = {"u2": 11}
+    backfill: Any = FromDonor(export)
+    ingestion._offered = [backfill]
+    ingestion._take_points()
+    assert ingestion._points == {}
     ledger.close()
 
 
