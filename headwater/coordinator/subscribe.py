@@ -245,9 +245,10 @@ class Hub:
                 async for changes in self.between(self.reached, until, own=True):
                     self.reached = changes.ts  # who joins now has missed this one
                     self._publish(changes)
-                self.reached = min(until, TIMESTAMP_END - 1)
-                self._hold.downgrade(self.reached)
-                self._publish(Progress(upper))
+                if until >= self.reached:  # not so where an error comes before a timestamp of the future
+                    self.reached = min(until, TIMESTAMP_END - 1)
+                    self._hold.downgrade(self.reached)
+                    self._publish(Progress(upper))
                 if failure is not None:
                     raise failure.error
                 if upper == TIMESTAMP_END:

@@ -117,6 +117,14 @@ WRITTEN = "in source table {t} with oid {oid} were written anew"
 ENDED: list[tuple[tuple[str, ...], str, str]] = [
     (PARTS, "TRUNCATE {t}_low", EMPTIED),
     (PARTS, "BEGIN; TRUNCATE {t}_low; INSERT INTO {t} VALUES (1, 1); COMMIT", EMPTIED),
+    (
+        PARTS,
+        "TRUNCATE {t}; INSERT INTO {t} VALUES (1, 1), (11, 1), (21, 1);"
+        " TRUNCATE {t}_low, {t}_high, {t}_subleaf",
+        "was truncated on its own",
+    ),
+    (PARTS, "TRUNCATE {t}; INSERT INTO {t} VALUES (1, 1); TRUNCATE {t}_low", EMPTIED),
+    (PARTS, "BEGIN; ALTER TABLE {t} ADD COLUMN more int; TRUNCATE {t}_low; COMMIT", EMPTIED),
     (PARTS, "TRUNCATE {t}; INSERT INTO {t} VALUES (1, 1); TRUNCATE {t}_low", EMPTIED),
     (PARTS, "TRUNCATE {t}_low, {t}_high, {t}_subleaf", EMPTIED),
     (PARTS, "TRUNCATE {t}_sub", EMPTIED.replace("_low", "_subleaf")),

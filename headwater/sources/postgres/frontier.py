@@ -40,6 +40,7 @@ class LsnFrontier:
     last: Transaction | None = None  # the newest that was read
     unshown: tuple[int, ...] = ()  # the numbers of those that were read before they showed upstream
     looked: int | None = None  # transactions before this one were over when all was well (publication.py)
+    recent: tuple[tuple[int, int], ...] = ()  # files of tables that were good and came later than that
 
     def __le__(self, other: LsnFrontier) -> bool:
         return self.lsn <= other.lsn
@@ -49,13 +50,14 @@ class LsnFrontier:
 
     def to_json(self) -> object:
         last = None if self.last is None else list(self.last)
-        return [self.lsn, self.system_id, self.timeline, last, list(self.unshown), self.looked]
+        return [self.lsn, self.system_id, self.timeline, last, list(self.unshown), self.looked, self.recent]
 
     @staticmethod
     def from_json(value: Any) -> LsnFrontier:
-        lsn, system_id, timeline, last, unshown, looked = value
+        lsn, system_id, timeline, last, unshown, looked, files = value
         read = None if last is None else Transaction(*last)
-        return LsnFrontier(int(lsn), str(system_id), int(timeline), read, tuple(unshown), looked)
+        recent = tuple((int(oid), int(file)) for oid, file in files)
+        return LsnFrontier(int(lsn), str(system_id), int(timeline), read, tuple(unshown), looked, recent)
 
     def at(
         self,
@@ -63,9 +65,10 @@ class LsnFrontier:
         last: Transaction | None = None,
         unshown: tuple[int, ...] = (),
         looked: int | None = None,
+        recent: tuple[tuple[int, int], ...] = (),
     ) -> LsnFrontier:
         """Another position of the same history."""
-        return LsnFrontier(lsn, self.system_id, self.timeline, last, unshown, looked)
+        return LsnFrontier(lsn, self.system_id, self.timeline, last, unshown, looked, recent)
 
     def __str__(self) -> str:
         return lsn_text(self.lsn)

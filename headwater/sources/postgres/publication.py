@@ -218,10 +218,12 @@ REWRITTEN: Final = f"table was rewritten and may have been UNLOGGED meanwhile{_M
 class Published:
     """The last good look, and what it takes for the next one to be good."""
 
-    def __init__(self, publication: str, since: int | None) -> None:
+    def __init__(self, publication: str, since: int | None, recent: tuple[tuple[int, int], ...] = ()) -> None:
         self.since = since  # transactions before this one were over when all was well
+        self.recent = recent  # (table, file) that came later than that, and were good: a transaction was open
         self._publication = publication
-        self._files: dict[int, tuple[int, int]] = {}  # by table: file and toast at the last good look
+        # By table: file and toast at the last good look.
+        self._files: dict[int, tuple[int, int]] = {oid: (file, 0) for oid, file in recent}
         self._first: dict[str, Sequence[str]] = {}  # identities of exports that have pinned none
         self._doubted: dict[tuple[int, int], int] = {}  # by table and file: where the log was then
 
@@ -259,7 +261,11 @@ class Published:
                 errors[export.table_id] = message
         if not waiting:
             self.since = now.xid
-            listed = (stored for found in now.stored.values() for stored in found)
+            listed = [stored for found in now.stored.values() for stored in found]
+            later = {
+                stored.oid: stored.file for stored in listed if (stored.xid - now.xid) % _WRAP < _WRAP // 2
+            }
+            self.recent = tuple(sorted(later.items()))
             self._files = {stored.oid: (stored.file, stored.toast) for stored in listed}
             self._doubted.clear()
         return errors

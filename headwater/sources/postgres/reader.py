@@ -107,12 +107,11 @@ class PostgresReader:
             begin = Slot(self._slot, self._control, waits).ready(self._stream, stands_at)
             self.start: Frontier = history.at(begin)
             self._here = history
-            looked = stands_at.looked if isinstance(stands_at, LsnFrontier) else None
-            self._published = Published(options["publication"], looked)
+            before = stands_at if isinstance(stands_at, LsnFrontier) else history
+            self._published = Published(options["publication"], before.looked, before.recent)
             self._end = begin if stands_at is None else position(stands_at)
             self._durable = begin
-            last = stands_at.last if isinstance(stands_at, LsnFrontier) else None
-            self._spool = Spool(scratch, Overlap(begin, last))
+            self._spool = Spool(scratch, Overlap(begin, before.last))
             with bounded(self._stream):
                 self._begin_stream(self._stream.pgconn, begin)
         except psycopg.Error as error:
@@ -314,7 +313,7 @@ class PostgresReader:
                 raise trouble(error) from error
         last = taken.transactions[-1] if taken.transactions else start.last
         reached = end if taken.reached is None else taken.reached
-        return self._here.at(reached, last, unshown, self._published.since)
+        return self._here.at(reached, last, unshown, self._published.since, self._published.recent)
 
     def check(self, exports: tuple[Export, ...]) -> Mapping[str, DefiniteError]:
         received = self._end

@@ -168,8 +168,14 @@ def reworded(seen: Seen, sight: Sight) -> tuple[str, str] | None:
 
 
 def altered_columns(sight: Sight, part: Part) -> bool:
-    """Whether who gave the part its file altered columns: its rows were written anew, and are all there."""
+    """Whether who gave the part its file altered columns: its rows may have been written anew for that."""
     return any(column.written == part.altered for column in (sight.columns or {}).values())
+
+
+def defaulted(sight: Sight, part: Part) -> bool:
+    """Whether a column came with a default that had to be written into all rows."""
+    columns = (sight.columns or {}).values()
+    return any(c.written == part.altered and c.default and not c.missing for c in columns)
 
 
 def remembered(

@@ -41,6 +41,8 @@ _WRAP: Final = 2**32
 _OWN_TYPES: Final = 16_384
 """Objects that users have made have oids from here on."""
 
+_OF: Final = "xmin = %s::text::xid"
+
 _NOW: Final = """
     SELECT pg_current_snapshot()::text, CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
         ELSE pg_current_wal_insert_lsn() END::text
@@ -244,13 +246,16 @@ class Watch:
         pending = self.pending.pop(id_, None)
         touched = tuple(part for part in found.new if not part.untouched())
         writer = traces.emptied_by(seen, found.refiled, touched)
-        # The stream has the number of a whole transaction, the catalog that of the part that wrote.
-        if writer is not None and any(_from(writer, xid) for xid in said):
+        if writer in said or (writer is not None and self._within(connection, writer, said, found, touched)):
             return None
         in_doubt = []
         for part in (*found.refiled, *touched):
-            if part.altered in said or traces.altered_columns(sight, part):
+            if part.altered in said:
                 continue
+            if traces.altered_columns(sight, part) and (
+                _has_rows_of(connection, part) or (writer is not None and traces.defaulted(sight, part))
+            ):
+                continue  # written anew for the sake of its columns
             horizon = max(traces.horizon_of(seen, part), self.horizons.get(id_, 0))
             if part in touched or not _has_older(connection, part, horizon):
                 in_doubt.append(part)
@@ -263,6 +268,23 @@ class Watch:
                 self.pending[id_] = pending
                 return None
         return traces.truncated(in_doubt[0].name, _title(export))
+
+    def _within(
+        self,
+        connection: psycopg.Connection[Any],
+        writer: int,
+        said: Set[int],
+        found: Differences,
+        touched: Sequence[Part],
+    ) -> bool:
+        """Whether it is sure that who emptied all parts did so inside of a transaction that the stream has.
+
+        The stream has the number of a whole transaction, the catalog that of the savepoint that wrote.  A row
+        of the whole one that is still there was not emptied by somebody later.
+        """
+        before = [xid for xid in said if (writer - xid) % _WRAP < _WRAP // 2]
+        parts = (*found.refiled, *touched)
+        return any(_has_row(connection, part, _OF, xid) for xid in before for part in parts)
 
 
 @dataclass(slots=True)
@@ -409,13 +431,17 @@ def _shows(snapshot: Snapshot, xid: int) -> bool:
     return bool(snapshot.shows(np.array([xid], np.int64))[0])
 
 
-def _from(writer: int, xid: int) -> bool:
-    """Whether this may be the transaction or one within it, which has a later number."""
-    return (writer - xid) % _WRAP < _WRAP // 2
-
-
 def _has_older(connection: psycopg.Connection[Any], part: Part, horizon: int) -> bool:
     """Whether a partition has a row of a transaction that had ended before."""
+    return _has_row(connection, part, "age(xmin) > age(%s::text::xid)", horizon)
+
+
+def _has_rows_of(connection: psycopg.Connection[Any], part: Part) -> bool:
+    """Whether a partition has a row of the transaction that gave it its file."""
+    return _has_row(connection, part, _OF, part.altered)
+
+
+def _has_row(connection: psycopg.Connection[Any], part: Part, condition: str, xid: int) -> bool:
     schema_and_table = connection.execute(
         "SELECT n.nspname, c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace"
         " WHERE c.oid = %s",
@@ -423,12 +449,12 @@ def _has_older(connection: psycopg.Connection[Any], part: Part, horizon: int) ->
     ).fetchone()
     if schema_and_table is None:
         return False
-    query = sql.SQL("SELECT EXISTS (SELECT FROM ONLY {} WHERE age(xmin) > age(%s::text::xid))").format(
-        sql.Identifier(*schema_and_table)
+    query = sql.SQL("SELECT EXISTS (SELECT FROM ONLY {} WHERE {})").format(
+        sql.Identifier(*schema_and_table), sql.SQL(condition)
     )
     try:
         with connection.transaction():
-            row = connection.execute(query, (str(horizon % _WRAP),)).fetchone()
+            row = connection.execute(query, (str(xid % _WRAP),)).fetchone()
     except (psycopg.errors.QueryCanceled, psycopg.errors.InsufficientPrivilege):
         return False  # it cannot be told
     return row is not None and bool(row[0])

@@ -111,3 +111,15 @@ def test_what_rises_above_a_table_matters_if_roots_are_published() -> None:
     risen = {OID: PUBLISHED | {"A16400.16500.960", "R3.640"}}
     assert judged(watch(), replace(seen(), identities=risen)) is None
     assert "taken out" in str(judged(watch(), replace(seen(), identities=risen, via_root=True)))
+
+
+def test_a_file_that_was_good_while_a_transaction_was_open_is_good_after_a_restart() -> None:
+    made = watch()
+    held_back = seen(REPLACED, xid=940)  # the truncation is later than the oldest transaction
+    assert judged(made, held_back, truncated={OID: REPLACED.xid}) is None
+    assert made.recent == ((OID, REPLACED.file),)
+    later = Published("p", made.since, made.recent)
+    assert judged(later, held_back) is None
+    assert judged(Published("p", made.since), held_back) == REWRITTEN
+    assert judged(later, seen(replace(REPLACED, older=True), xid=960)) is None
+    assert later.recent == ()
