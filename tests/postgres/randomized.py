@@ -113,7 +113,8 @@ class Churn(Upstream):
 
     def _change(self, connection: psycopg.Connection[Any]) -> None:
         kind = self.random.choice(_KINDS)
-        if self.random.random() < 0.1:
+        # Within a savepoint, TRUNCATE of the whole cannot always be told from that of all partitions.
+        if self.random.random() < 0.1 and "TRUNCATE" not in kind:
             with connection.transaction(force_rollback=self.random.random() < 0.5):
                 connection.execute(kind.encode(), self._values())
         else:
@@ -277,7 +278,8 @@ class Episode:
 
     def write_anew(self, random: Random) -> None:
         """What is harmless, and looks like what is not."""
-        table = random.choice(("keyed", "free", "parts0", "parts1"))
+        # Not a partition: one that was just truncated with the whole has no row left that proves it harmless.
+        table = random.choice(("keyed", "free"))
         self._database.run(random.choice((f"VACUUM FULL {table}", f"GRANT SELECT ON {table} TO PUBLIC")))
 
     def unlog_a_while(self, random: Random) -> None:
