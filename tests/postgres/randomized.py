@@ -291,7 +291,7 @@ class Episode:
             eventually(lambda: here.rows(f"SELECT count(*) FROM {name}"), within_s=RESUME_S_MAX)  # noqa: B023
         self._database.run(
             "ALTER TABLE keyed SET UNLOGGED",
-            "UPDATE keyed SET n = -1 WHERE id % 2 = 0",
+            "BEGIN; LOCK TABLE keyed; UPDATE keyed SET n = -1 WHERE id % 2 = 0; COMMIT",
             "ALTER TABLE keyed SET LOGGED",
         )
         for name in keyed:
