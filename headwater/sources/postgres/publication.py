@@ -31,6 +31,7 @@ from headwater.core.errors import TransientError
 from headwater.core.limits import REWRITE_CHECK_S_MAX, SNAPSHOT_YIELD_S_MAX
 from headwater.sources.contract import Export
 from headwater.sources.postgres.frontier import last_end, lsn_of
+from headwater.sources.postgres.trouble import AGAIN
 
 VERSION_SCHEMAS: Final = 150_000
 """Publications of schemas came with 15."""
@@ -151,7 +152,7 @@ def look(
         },
     ).fetchone()
     if row is None:
-        raise TransientError("the server told nothing about its catalog")
+        raise TransientError("postgres: the server told nothing about its catalog", AGAIN)
     xid, lsn, via_root, identity, listed = row
     identities: dict[int, set[str]] = {}
     for oid, part in identity or ():
