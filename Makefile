@@ -37,7 +37,7 @@ classes: java
 postgresql: java
 	@scripts/setup.sh postgresql
 
-fmt: $(INSTALLED) ## format the code and mend what can be mended
+fmt: $(INSTALLED) ## format the code and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
@@ -55,7 +55,8 @@ test: $(INSTALLED) ## everything: check, then unit, text, wire and chaos tests
 	@$(MAKE) --no-print-directory --jobs 2 check setup postgresql
 	@scripts/test.sh
 
-bench: setup postgresql ## what load generators reach; numbers on the terminal and in docs/benchmarks.md
+bench: setup postgresql ## what kernels and load generators reach; numbers on the terminal and in docs/benchmarks.md
+	$(LONG) tests/bench/bench_kernels.py
 	$(LONG) tests/bench/bench_foundation.py
 
 bench-postgres: setup postgresql ## what PostgreSQL sources reach, beside the upstream's own tools

@@ -4,7 +4,7 @@ Turns words into option values and calls whoever does the work.  That work is
 imported only when it is asked for, so that --help answers at once.
 
 Every option can be given by an environment variable as well, which --help names:
-HEADWATER_<COMMAND>_<OPTION>.  An error the user can mend ends with status 1 and
+HEADWATER_<COMMAND>_<OPTION>.  An error the user can fix ends with status 1 and
 says how; a wrong command line with status 2.
 """
 
@@ -63,6 +63,7 @@ def _parsed(parse: Callable[[str], T]) -> Callable[[str], T]:
 
 
 ADDRESS: dict[str, Any] = {"type": _parsed(parse_address), "metavar": "HOST:PORT"}
+_DEMO_ADDRESS = "Where the server listens; port 0 is any free one. [default: {}, or any free port]"
 LISTEN_ADDRESS: dict[str, Any] = {"type": _parsed(parse_listen_address), "metavar": "HOST:PORT|unix:PATH"}
 SETTING: dict[str, Any] = {"type": _parsed(parse_setting), "metavar": "KEY=VALUE"}
 
@@ -146,9 +147,6 @@ def server(
     Prints a line that begins with "headwater ready" when statements can be run.
     Ctrl-C or SIGTERM stops it.
     """
-    with lasting():
-        from headwater.server import run_server
-
     options = ServerOptions(
         data_dir=data_dir,
         sql_address=sql_address,
@@ -157,7 +155,14 @@ def server(
         spark=SparkOptions(spark_master, spark_conf),
         log=LogOptions(log_level, log_format),
     )
-    _guarded(lambda: run_server(options))
+
+    def run() -> None:
+        with lasting():
+            from headwater.server import run_server
+
+        run_server(options)
+
+    _guarded(run)
 
 
 @main.command()
@@ -180,9 +185,6 @@ def cluster(
     The server starts one by itself and starts it again when it ends.  One that
     listens on unix:DATA-DIR/cluster-quickstart.sock already is used as it is.
     """
-    with lasting():
-        from headwater.cluster.server import run_cluster
-
     options = ClusterOptions(
         data_dir=data_dir,
         listen=listen,
@@ -190,7 +192,14 @@ def cluster(
         spark=SparkOptions(spark_master, spark_conf),
         log=LogOptions(log_level, log_format),
     )
-    _guarded(lambda: run_cluster(options))
+
+    def run() -> None:
+        with lasting():
+            from headwater.cluster.server import run_cluster
+
+        run_cluster(options)
+
+    _guarded(run)
 
 
 @main.command()
@@ -200,11 +209,21 @@ def cluster(
     type=click.FloatRange(min=0),
     help="End after so many seconds of results. [default: on a terminal never, elsewhere 20]",
 )
-def demo(data_dir: Path, seconds: float | None) -> None:
+@_option("--sql-address", **ADDRESS, help=_DEMO_ADDRESS.format(SQL_ADDRESS))
+@_option("--internal-sql-address", **ADDRESS, help=_DEMO_ADDRESS.format(INTERNAL_SQL_ADDRESS))
+@_option("--http-address", **ADDRESS, help=_DEMO_ADDRESS.format(HTTP_ADDRESS))
+def demo(
+    data_dir: Path,
+    seconds: float | None,
+    sql_address: Address | None,
+    internal_sql_address: Address | None,
+    http_address: Address | None,
+) -> None:
     """Start a server with live auctions and watch its tables grow."""
-    from headwater.demo import run_demo
+    from headwater.demo import chosen_addresses, run_demo
 
-    _guarded(lambda: run_demo(data_dir, seconds))
+    addresses = chosen_addresses(sql_address, internal_sql_address, http_address)
+    _guarded(lambda: run_demo(data_dir, seconds, addresses))
 
 
 @main.command()
@@ -241,13 +260,14 @@ def sql(file: TextIO, address: Address, user: str, database: str) -> None:
 def doctor(
     data_dir: Path, sql_address: Address, internal_sql_address: Address, http_address: Address
 ) -> None:
-    """Look whether Headwater can run here, and say how to mend what is wrong.
+    """Look whether Headwater can run here, and say how to fix what is wrong.
 
-    Status 1 if something is.
+    A server that runs on the data directory already is looked at as well, and may hold its own ports.
+    Status 1 if something is wrong.
     """
     from headwater.doctor import diagnose, report
 
-    findings = diagnose(data_dir, (sql_address, http_address, internal_sql_address))
+    findings = diagnose(data_dir, (sql_address, http_address, internal_sql_address), http_address)
     for line in report(findings):
         click.echo(line)
     if not all(finding.well for finding in findings):

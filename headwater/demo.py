@@ -40,6 +40,7 @@ from headwater.core.limits import (
     SHUTDOWN_S_MAX,
 )
 from headwater.options import HTTP_ADDRESS, INTERNAL_SQL_ADDRESS, SQL_ADDRESS, Address
+from headwater.persist.layout import demo_log
 
 READY: Final = "headwater ready"
 TABLES: Final = ("organizations", "users", "accounts", "auctions", "bids")
@@ -85,17 +86,16 @@ class Addresses:
 def run_demo(
     data_dir: Path,
     seconds: float | None,
+    addresses: Addresses | None = None,
     command: Sequence[str] = (sys.executable, "-m", "headwater"),
     clock: Clock = SYSTEM_CLOCK,
 ) -> None:
     """Run the demo; returns when its time is over or the user has had enough."""
     terminal = sys.stdout.isatty()
     limit_s = seconds if seconds is not None else None if terminal else SECONDS_WITHOUT_TERMINAL
-    addresses = Addresses(
-        free_address(SQL_ADDRESS), free_address(INTERNAL_SQL_ADDRESS), free_address(HTTP_ADDRESS)
-    )
+    addresses = chosen_addresses(None, None, None) if addresses is None else addresses
     data_dir.mkdir(parents=True, exist_ok=True)
-    log_path = data_dir / "diagnostics.log"
+    log_path = demo_log(data_dir)
     click.echo(f"data directory  {data_dir}")
     click.echo(f"diagnostics     {log_path}")
     click.echo("starting the server, which takes some seconds ...")
@@ -118,6 +118,17 @@ def run_demo(
             click.echo("stopping ...")
         except TransientError as error:
             raise _with_log(str(error), log_path) from error
+
+
+def chosen_addresses(sql: Address | None, internal_sql: Address | None, http: Address | None) -> Addresses:
+    """What was asked for stays as it is, taken or not; the others are the usual ones, or free ports."""
+
+    def chosen(given: Address | None, usual: Address) -> Address:
+        return free_address(usual if given is None else given) if given is None or not given.port else given
+
+    return Addresses(
+        chosen(sql, SQL_ADDRESS), chosen(internal_sql, INTERNAL_SQL_ADDRESS), chosen(http, HTTP_ADDRESS)
+    )
 
 
 def free_address(wanted: Address) -> Address:

@@ -5,9 +5,9 @@ can hand any facts:
 
     ok    java       17.0.13 at /usr/bin/java
     wrong memory     1.2 GiB available, 3.0 GiB needed
-                     mend: lower what else runs, or give the machine more
+                     fix: lower what else runs, or give the machine more
 
-Every finding that is wrong says how to mend it.
+Every finding that is wrong says how to fix it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from typing import Final
 
 from headwater.core.java import java_command
 from headwater.core.limits import DISK_FREE_BYTES_MIN, MEMORY_AVAILABLE_BYTES_MIN, OPEN_FILES_MIN
-from headwater.options import Address
+from headwater.options import HTTP_ADDRESS, Address
+from headwater.running import RunningServer, find_server
 
 JAVA_MAJOR_MIN: Final = 17
 JAVA_MAJOR_MAX: Final = 25
@@ -42,15 +43,15 @@ SETUP_COMMAND: Final = "make setup"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at; `mend` is None if it is well."""
+    """One thing that was looked at; `fix` is None if it is well."""
 
     name: str
     found: str
-    mend: str | None = None
+    fix: str | None = None
 
     @property
     def well(self) -> bool:
-        return self.mend is None
+        return self.fix is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,24 +75,26 @@ class Facts:
     data_dir: Path
     data_dir_trouble: str | None
     open_files_max: int
+    server: RunningServer | None = None  # that runs on the data directory already
 
 
-def diagnose(data_dir: Path, addresses: Iterable[Address]) -> list[Finding]:
-    """Look at this machine and judge it."""
-    return judge(examine(data_dir, addresses))
+def diagnose(data_dir: Path, addresses: Iterable[Address], http: Address) -> list[Finding]:
+    """Look at this machine and judge it; `http` is where a server tells how it is."""
+    return judge(examine(data_dir, addresses, http))
 
 
 def judge(facts: Facts) -> list[Finding]:
-    """All findings, in the order in which they would be mended."""
+    """All findings, in the order in which they would be fixed."""
     return [
         judge_python(facts.python),
         judge_packages(facts.packages),
         judge_java(facts.java),
-        judge_memory(facts.memory_available_bytes),
+        judge_memory(facts.memory_available_bytes, facts.server),
         judge_data_dir(facts.data_dir, facts.data_dir_trouble),
         judge_disk(facts.data_dir, facts.disk_free_bytes),
         judge_open_files(facts.open_files_max),
-        *(judge_port(address, trouble) for address, trouble in facts.ports.items()),
+        *(judge_port(address, trouble, facts.server) for address, trouble in facts.ports.items()),
+        *([] if facts.server is None else [judge_server(facts.server)]),
     ]
 
 
@@ -133,11 +136,13 @@ def java_major(version: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def judge_memory(available_bytes: int | None) -> Finding:
-    """Enough for a JVM and a server beside it."""
+def judge_memory(available_bytes: int | None, server: RunningServer | None = None) -> Finding:
+    """Enough for a JVM and a server beside it; one that runs has taken its own."""
     if available_bytes is None:
         return Finding("memory", "unknown on this system")
     found = f"{_gib(available_bytes)} available"
+    if server is not None:
+        return Finding("memory", f"{found} beside the server")
     if available_bytes >= MEMORY_AVAILABLE_BYTES_MIN:
         return Finding("memory", found)
     return Finding(
@@ -159,8 +164,8 @@ def judge_disk(data_dir: Path, free_bytes: int) -> Finding:
     found = f"{_gib(free_bytes)} free for {data_dir}"
     if free_bytes >= DISK_FREE_BYTES_MIN:
         return Finding("disk", found)
-    mend = "headwater server --data-dir DIR  (a DIR on a larger disk)"
-    return Finding("disk", f"{found}, {_gib(DISK_FREE_BYTES_MIN)} needed", mend)
+    fix = "headwater server --data-dir DIR  (a DIR on a larger disk)"
+    return Finding("disk", f"{found}, {_gib(DISK_FREE_BYTES_MIN)} needed", fix)
 
 
 def judge_open_files(files_max: int) -> Finding:
@@ -170,23 +175,34 @@ def judge_open_files(files_max: int) -> Finding:
     return Finding("open-files", f"up to {files_max}, {OPEN_FILES_MIN} needed", f"ulimit -n {OPEN_FILES_MIN}")
 
 
-def judge_port(address: Address, trouble: str | None) -> Finding:
-    """Nobody listens there yet."""
+def judge_port(address: Address, trouble: str | None, server: RunningServer | None = None) -> Finding:
+    """Nobody listens there yet, or our own server."""
     if trouble is None:
         return Finding("port", f"{address} is free")
-    mend = f"ss -ltnp 'sport = :{address.port}'  (shows who; or choose another address)"
-    return Finding("port", f"{address}: {trouble}", mend)
+    if server is not None and address.port in server.ports:
+        return Finding("port", f"{address} is the server's own (process {server.pid})")
+    fix = f"ss -ltnp 'sport = :{address.port}'  (shows who; or choose another address)"
+    return Finding("port", f"{address}: {trouble}", fix)
+
+
+def judge_server(server: RunningServer) -> Finding:
+    """It is ready for statements, if it can be asked."""
+    if server.trouble is not None:
+        fix = f"look at its diagnostics, or stop it: kill {server.pid}"
+        return Finding("server", f"process {server.pid} is not ready: {server.trouble}", fix)
+    known = "is ready" if server.ports else "runs; only its own user can see more of it"
+    return Finding("server", f"process {server.pid} {known}")
 
 
 def report(findings: Iterable[Finding]) -> Iterable[str]:
     """Lines for people."""
     for finding in findings:
         yield f"{'ok' if finding.well else 'wrong':<5} {finding.name:<10} {finding.found}"
-        if finding.mend is not None:
-            yield f"{'':<5} {'':<10} mend: {finding.mend}"
+        if finding.fix is not None:
+            yield f"{'':<5} {'':<10} fix: {finding.fix}"
 
 
-def examine(data_dir: Path, addresses: Iterable[Address]) -> Facts:
+def examine(data_dir: Path, addresses: Iterable[Address], http: Address = HTTP_ADDRESS) -> Facts:
     """Look at this machine."""
     data_dir = data_dir.absolute()
     nearest = _nearest_existing(data_dir)
@@ -200,6 +216,7 @@ def examine(data_dir: Path, addresses: Iterable[Address]) -> Facts:
         data_dir=data_dir,
         data_dir_trouble=_data_dir_trouble(data_dir, nearest),
         open_files_max=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+        server=find_server(data_dir, http),
     )
 
 

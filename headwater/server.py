@@ -12,21 +12,26 @@ import uvloop
 from starlette.applications import Starlette
 
 from headwater import __version__
-from headwater.catalog.lock import DataDirectoryLock
-from headwater.catalog.store import CatalogStore
+from headwater.catalog.opening import open_catalog
 from headwater.coordinator.coordinator import Coordinator, initial_floor
 from headwater.coordinator.engine import Engine
 from headwater.coordinator.migration import migrate_sources
+from headwater.coordinator.source_details import check_kinds
+from headwater.coordinator.system import object_numbers
 from headwater.coordinator.timestamps import Oracle
+from headwater.coordinator.watchdog import Watchdog
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import TransientError, UserError
 from headwater.core.java import java_command
+from headwater.core.limits import GIL_SWITCH_S
 from headwater.http.app import build_app, serve
 from headwater.observe.failpoints import arm_from
 from headwater.observe.log import configure
 from headwater.options import CLUSTER_NAME, Address, ServerOptions, UnixAddress
-from headwater.persist.layout import SCRATCH, cluster_socket, metadata_path
-from headwater.persist.ledger import Ledger
+from headwater.persist.layout import cluster_socket, scratch_folder
+from headwater.persist.lock import DataDirectoryLock
+from headwater.persist.opening import open_ledger, open_store
+from headwater.persist.private import close_to_others
 from headwater.persist.retention import empty_scratch
 from headwater.pgwire.server import PgWireServer
 from headwater.storage.controller import Controller
@@ -46,41 +51,52 @@ def run_server(options: ServerOptions) -> None:
             hint="apt-get install -y openjdk-17-jre-headless, or set JAVA_HOME;"
             " `headwater doctor` looks at everything else.",
         )
+    opened = close_to_others(options.data_dir)
+    if opened:
+        log.warning("data directory was open to other users", closed=", ".join(opened))
+    sys.setswitchinterval(GIL_SWITCH_S)
     with DataDirectoryLock(options.data_dir):
         uvloop.run(_serve(options))
 
 
 async def _serve(options: ServerOptions) -> None:
     data_dir = options.data_dir.resolve()
-    catalog = CatalogStore(metadata_path(data_dir))
+    catalog = open_catalog(data_dir)
     try:
-        ledger = Ledger(metadata_path(data_dir), "environment")
+        ledger = open_ledger(data_dir, "environment")
     except TransientError as error:
         raise UserError(str(error), "58030", hint=error.hint) from error
+    check_kinds(catalog.state)
     migrate_sources(catalog)
-    empty_scratch(data_dir, CLUSTER_NAME)
+    store = open_store(data_dir)
+    empty_scratch(data_dir, store, CLUSTER_NAME)
     oracle = Oracle(SYSTEM_CLOCK, initial_floor(catalog, ledger))
     address = UnixAddress(cluster_socket(data_dir, CLUSTER_NAME))
     supervisor = Supervisor(data_dir, CLUSTER_NAME, address, options.spark, options.log)
     controller = Controller(supervisor, address, catalog.bump_epoch(), lambda: oracle.floor, SYSTEM_CLOCK)
     coordinator = Coordinator(
-        data_dir, catalog, ledger, controller, Engine(data_dir / SCRATCH), SYSTEM_CLOCK, oracle
+        store, catalog, ledger, controller, Engine(scratch_folder(data_dir)), SYSTEM_CLOCK, oracle
     )
     sql = PgWireServer(coordinator, options.sql_address.host, options.sql_address.port, internal=False)
     internal = PgWireServer(
         coordinator, options.internal_sql_address.host, options.internal_sql_address.port, internal=True
     )
+    watchdog = Watchdog(SYSTEM_CLOCK)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await _listen(sql, "SQL", "--sql-address")
-    await _listen(internal, "the operator's SQL", "--internal-sql-address")
-    readiness = build_app(
-        lambda: (controller.connected, "" if controller.connected else "the cluster is starting")
-    )
-    web = await _start_web(readiness, options.http_address, stop)
+    # Addresses that cannot be had are told of at once; nobody comes in before everything is there.
+    await _bind(sql, "SQL", "--sql-address")
+    await _bind(internal, "the operator's SQL", "--internal-sql-address")
     coordinator.start()
+    app = build_app(
+        lambda: (controller.connected, "" if controller.connected else "the cluster is starting"),
+        lambda: object_numbers(coordinator),
+    )
+    web = await _start_web(app, options.http_address, stop)
     controller.start()
+    await sql.open()
+    await internal.open()
     sys.stdout.write(
         f"headwater ready {__version__}: psql postgres://materialize@{options.sql_address.host}:{sql.port}"
         f"/materialize\n"
@@ -98,17 +114,18 @@ async def _serve(options: ServerOptions) -> None:
     await internal.stop()
     await coordinator.stop()
     await asyncio.wait([web], timeout=1.0)
+    watchdog.close()
     ledger.close()
     catalog.close()
     if broken:
         raise SystemExit(1)  # whoever watches over us begins again
 
 
-async def _listen(server: PgWireServer, what: str, option: str) -> None:
-    """Start to listen, or say which option would help."""
+async def _bind(server: PgWireServer, what: str, option: str) -> None:
+    """Take the address, or say which option would help."""
     address = Address(server.host, server.port)
     try:
-        await server.start()
+        await server.bind()
     except OSError as error:
         # The loop's own text names the address again; the system's says only what is wrong.
         cause = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)

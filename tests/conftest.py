@@ -11,7 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from headwater.sources import dialects
 from tests.support.server import QUICK_SPARK, HeadwaterServer
+
+# Parsers of tests know the kinds of upstreams, as the server's does.
+assert dialects.DIALECTS
 
 # How long an example takes says something about the machine, not about the code.
 settings.register_profile("headwater", deadline=None)

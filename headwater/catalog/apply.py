@@ -43,6 +43,7 @@ from headwater.catalog.updates import (
     DropItem,
     DropRole,
     DropSchema,
+    Redefine,
     RenameCluster,
     RenameItem,
     RenameSchema,
@@ -93,6 +94,13 @@ def apply(state: CatalogState, update: Update) -> CatalogState:
                 roles=_without(state.roles, role_id),
                 comments=_without_comments(state, "role", role_id),
             )
+        case Redefine(ids, at):
+            marked = {
+                id_: replace(item, redefined_at=at)
+                for id_ in ids
+                if (item := state.items.get(id_)) is not None  # it may be dropped in the same block
+            }
+            return _evolve(state, items={**state.items, **marked})
         case SetComment(comment):
             return _set_comment(state, comment)
         case SetSystemVariable(name, value):

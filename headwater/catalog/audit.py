@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from headwater.catalog.details import Connection
 from headwater.catalog.state import CatalogState, Item, Schema, replica_ids
 from headwater.catalog.updates import (
     AlterCluster,
@@ -24,6 +25,7 @@ from headwater.catalog.updates import (
     DropItem,
     DropRole,
     DropSchema,
+    Redefine,
     RenameCluster,
     RenameItem,
     RenameSchema,
@@ -82,6 +84,11 @@ def events(before: CatalogState, update: Update, after: CatalogState) -> list[Li
         case SetComment(comment):
             details = {"id": comment.object_id, "sub_id": comment.sub_id}
             return [("comment", comment.object_kind.replace(" ", "-"), details)]
+        case Redefine(ids):
+            # Tables that were swapped have got another name, which is said there.
+            there = [after.items[id_] for id_ in ids if id_ in after.items]
+            views = [item for item in there if item.kind == "view" and item.temporary_pid is None]
+            return [_item_line("alter", after, view) for view in views]
         case SetSystemVariable(name, value):
             return [("alter", "system", {"name": name, "value": value})]
 
@@ -121,8 +128,8 @@ def _item_line(event_type: str, state: CatalogState, item: Item) -> Line:
         details["cluster_id"] = item.cluster_id
     if item.kind == "source":
         details["external_type"] = state.source_type(item)
-    if item.kind == "connection":
-        details["external_type"] = item.details.get("connection_type")
+    if isinstance(item.details, Connection):
+        details["external_type"] = item.details.connection_type
     if item.source_id is not None:
         details["source_id"] = item.source_id
     return (event_type, item.kind.replace(" ", "-"), details)

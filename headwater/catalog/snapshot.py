@@ -26,11 +26,11 @@ from headwater.catalog.state import (
     Cluster,
     Database,
     Item,
-    Role,
     Schema,
 )
 from headwater.core.errors import UserError
 from headwater.core.names import ItemKind, NamedRelation
+from headwater.core.quoting import quoted
 from headwater.core.types import FACTS, kind_of_name
 
 IMPLICIT_SCHEMAS: Final = ("mz_catalog", "pg_catalog")
@@ -54,7 +54,7 @@ _PSEUDO_TYPES: Final = {
 
 def quote_identifier(name: str) -> str:
     """A name as it must be written to mean itself."""
-    return name if _PLAIN_IDENTIFIER.fullmatch(name) else '"' + name.replace('"', '""') + '"'
+    return name if _PLAIN_IDENTIFIER.fullmatch(name) else quoted(name)
 
 
 def split_name(text: str) -> tuple[str, ...] | None:
@@ -98,9 +98,6 @@ class SessionNames:
         if found is None:
             raise self._unknown_item(parts)
         return self._named(found)
-
-    def relation_by_id(self, relation_id: str) -> NamedRelation | None:
-        return self._named_if_readable(self.state.items.get(relation_id) or BUILTINS.get(relation_id))
 
     def relation_by_oid(self, oid: int) -> NamedRelation | None:
         derived = self.state.derived
@@ -167,18 +164,21 @@ class SessionNames:
         found = self._find(parts)
         typed = ".".join(parts)
         if found is None:
-            raise self._unknown_item(parts)
+            unknown = self._unknown_item(parts)
+            if kinds and not RELATION_KINDS & set(kinds):
+                unknown.sqlstate = "42704"
+            raise unknown
         if isinstance(found, BuiltinTable):
             raise UserError(f"system item '{found.schema}.{found.name}' cannot be modified", "42501")
         if kinds and found.kind not in kinds:
-            raise UserError(f"{typed} is {with_article(found.kind)} not {with_article(kinds[0])}")
+            raise UserError(f"{typed} is {with_article(found.kind)} not {with_article(kinds[0])}", "42809")
         return found
 
     def resolve_schema(self, parts: tuple[str, ...]) -> Schema:
         """`s` or `d.s`; system schemas are found in every database."""
         schema = self._find_schema(parts)
         if schema is None:
-            raise UserError(f"unknown schema '{'.'.join(parts)}'", hint=self._near_schema(parts))
+            raise UserError(f"unknown schema '{'.'.join(parts)}'", "3F000", hint=self._near_schema(parts))
         return schema
 
     def find_schema(self, parts: tuple[str, ...]) -> Schema | None:
@@ -191,21 +191,15 @@ class SessionNames:
         database = self.state.database_named(name)
         if database is None:
             names = [d.name for d in self.state.databases.values()]
-            raise UserError(f"unknown database '{name}'", hint=_did_you_mean(name, names))
+            raise UserError(f"unknown database '{name}'", "3D000", hint=_did_you_mean(name, names))
         return database
 
     def resolve_cluster(self, name: str) -> Cluster:
         cluster = self.state.cluster_named(name)
         if cluster is None:
             names = [c.name for c in self.state.clusters.values()]
-            raise UserError(f"unknown cluster '{name}'", hint=_did_you_mean(name, names))
+            raise UserError(f"unknown cluster '{name}'", "42704", hint=_did_you_mean(name, names))
         return cluster
-
-    def resolve_role(self, name: str) -> Role:
-        role = self.state.role_named(name)
-        if role is None:
-            raise UserError(f"unknown role '{name}'", "42704")
-        return role
 
     def current_schema(self) -> Schema | None:
         """The first schema of the search path that exists and is not the system's."""
@@ -257,7 +251,9 @@ class SessionNames:
             return None
         if len(parts) > 3:
             if strict:
-                raise UserError(f"qualified name did not have between 1 and 3 components: {'.'.join(parts)}")
+                raise UserError(
+                    f"qualified name did not have between 1 and 3 components: {'.'.join(parts)}", "42601"
+                )
             return None
         container = self.resolve_schema(parts[:-1]) if strict else self.find_schema(parts[:-1])
         return None if container is None else self._find_in(container, parts[-1])
@@ -304,7 +300,8 @@ class SessionNames:
         if found.kind not in RELATION_KINDS:
             raise UserError(
                 f"catalog item '{self.full_name(found)}' is {with_article(found.kind)}"
-                " and so cannot be depended upon"
+                " and so cannot be depended upon",
+                "42809",
             )
         schema = self.state.schema(found.schema_id)
         database = self.state.database_of(found)
@@ -326,7 +323,7 @@ class SessionNames:
     # Hints
 
     def _unknown_item(self, parts: tuple[str, ...]) -> UserError:
-        return UserError(f"unknown catalog item '{'.'.join(parts)}'", hint=self._near_item(parts))
+        return UserError(f"unknown catalog item '{'.'.join(parts)}'", "42P01", hint=self._near_item(parts))
 
     def _near_item(self, parts: tuple[str, ...]) -> str | None:
         """A name like it where it was looked for, or the same name elsewhere."""

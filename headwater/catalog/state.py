@@ -23,18 +23,26 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from headwater.catalog.details import (
+    Connection,
+    Details,
+    FedTable,
+    Ingestion,
+    LegacySource,
+    PlainTable,
+    Retaining,
+    ShownEncoding,
+    Widening,
+)
+from headwater.core.errors import InvariantViolation
+from headwater.core.export import Export
 from headwater.core.ids import id_number
-from headwater.core.limits import CLUSTER_REPLICAS_MAX
 from headwater.core.relation import Relation
 
 FIRST_USER_OID: Final = 20_000
 
 SYSTEM_ROLE_ID: Final = "s1"
-SUPPORT_ROLE_ID: Final = "s2"
 DEFAULT_ROLE_ID: Final = "u1"
-DEFAULT_DATABASE_ID: Final = "u1"
-DEFAULT_SCHEMA_ID: Final = "u1"
-DEFAULT_CLUSTER_ID: Final = "u1"
 TEMPORARY_SCHEMA_ID: Final = "0"
 
 
@@ -87,30 +95,10 @@ class Item:
     """Something in a schema.
 
     `create_sql` is canonical and names everything in full.  `dependencies` are ids in
-    the order in which the statement mentions them.  `details` are the facts of the kind,
-    as JSON values:
+    the order in which the statement mentions them.  `details` say what it is (`details.py`).
 
-        source    {"source_type": "load-generator", "options": {...},
-                   "timestamp_interval_ms": 1000, "retain_history_ms": 1000,
-                   "references": [{"namespace": ["mz_load_generators", "auction"], "name": "bids",
-                                   "columns": ["id", ...]}, ...],
-                   "references_updated_at_ms": ...}
-        table     {"retain_history_ms": ...}; fed by a source also
-                  {"source_id": "u1", "export": {...}}
-
-    A source of the older form is several items of kind source: one that ingests and is its
-    progress relation, one that the user named, and its subsources:
-
-        progress  what a source has, and {"parent_id": "u2"}, the one that was named
-        named     {"progress_id": "u1", "retain_history_ms": ...}; if it has rows of its own,
-                  which is so for upstreams with one reference, also what a table fed by a source has
-        subsource what a table fed by a source has; source_id is the progress relation's
-        view      nothing; the query is `definition`
-        secret    {"version": 1}, one more with every ALTER; the value is not in the catalog
-        connection  {"connection_type": "postgres", "options": {"host": "db", "port": 5432,
-                     "database": "d", "user": "u", "ssl_mode": "disable",
-                     "password": {"secret": "u1"} or {"text": "..."},
-                     "ssl_certificate", "ssl_key", "ssl_certificate_authority": as the password}}
+    A legacy source is several items of kind source: one that ingests and is its progress relation,
+    one that the user named, and its subsources, which are fed by the progress relation.
     """
 
     id: str
@@ -124,50 +112,92 @@ class Item:
     cluster_id: str | None = None
     definition: str | None = None
     owner_id: str = DEFAULT_ROLE_ID
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Details = field(kw_only=True)
     created_at_ms: int = 0
     temporary_pid: int | None = None
+    redefined_at: int = 0  # reading it gives what it gives now from this timestamp on; 0: it was always so
 
     @property
     def ingests(self) -> bool:
         """Whether it is what reads an upstream; its rows are its progress."""
-        return self.kind == "source" and "options" in self.details
+        return isinstance(self.details, Ingestion)
+
+    @property
+    def ingestion(self) -> Ingestion:
+        """How it reads its upstream, of what does."""
+        if not isinstance(self.details, Ingestion):
+            raise InvariantViolation(f"{self.id} does not ingest, it is a {self.details.sort}")
+        return self.details
+
+    @property
+    def connection(self) -> Connection:
+        """How an upstream is reached by it, of a connection."""
+        if not isinstance(self.details, Connection):
+            raise InvariantViolation(f"{self.id} is no connection but a {self.details.sort}")
+        return self.details
+
+    @property
+    def export(self) -> Export | None:
+        """What it takes of an upstream, if its rows come from one."""
+        return self.details.export if isinstance(self.details, FedTable | LegacySource) else None
+
+    @property
+    def fed_export(self) -> Export:
+        """The same of what is known to be fed."""
+        export = self.export
+        if export is None:
+            raise InvariantViolation(f"{self.id} is not fed by a source, it is a {self.details.sort}")
+        return export
 
     @property
     def stores(self) -> bool:
         """Whether it has rows that are kept in files."""
-        return self.kind == "table" or "export" in self.details
+        return isinstance(self.details, PlainTable) or self.export is not None
+
+    @property
+    def retain_history_ms(self) -> int:
+        """For how long what it was can be read."""
+        if not isinstance(self.details, Retaining):
+            raise InvariantViolation(f"{self.id} has no history, it is a {self.details.sort}")
+        return self.details.retain_history_ms
+
+    @property
+    def encoding(self) -> ShownEncoding | None:
+        """What is shown of the format of its messages, if they have one."""
+        return self.details.encoding if isinstance(self.details, FedTable | LegacySource) else None
 
     @property
     def collection_id(self) -> str:
         """Under which id its rows are kept, or the bindings of what ingests: its own, unless columns
         were added since."""
-        export = self.details.get("export")
-        return self.id if export is None else str(export["table_id"])
+        export = self.export
+        return self.id if export is None else export.table_id
 
     @property
-    def widening(self) -> Mapping[str, Any] | None:
+    def widening(self) -> Widening | None:
         """What the item will be when a column that was added to it is filled."""
-        found: Mapping[str, Any] | None = self.details.get("widening")
-        return found
+        return self.details.widening if isinstance(self.details, FedTable) else None
 
     @property
     def source_id(self) -> str | None:
         """The item that ingests for this one, if it is fed by an upstream."""
-        source = self.details.get("source_id")
-        return None if source is None else str(source)
+        match self.details:
+            case FedTable(source_id):
+                return source_id
+            case LegacySource(progress_id, export=Export()):
+                return progress_id
+            case _:
+                return None
 
     @property
     def progress_id(self) -> str | None:
-        """The progress relation of a source of the older form."""
-        progress = self.details.get("progress_id")
-        return None if progress is None else str(progress)
+        """The progress relation of a legacy source."""
+        return self.details.progress_id if isinstance(self.details, LegacySource) else None
 
     @property
     def parent_id(self) -> str | None:
-        """The source whose progress this is, in the older form."""
-        parent = self.details.get("parent_id")
-        return None if parent is None else str(parent)
+        """The source whose progress this is, in the legacy syntax."""
+        return self.details.parent_id if isinstance(self.details, Ingestion) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,10 +295,17 @@ class CatalogState:
                 if item.stores or item.ingests:
                     found[item.collection_id] = item
                 if item.widening is not None:
-                    found[item.widening["export"]["table_id"]] = item
+                    found[item.widening.export.table_id] = item
             self.derived["collections"] = found
         known: Mapping[str, Item] = self.derived["collections"]
         return known
+
+    def redefined_at(self) -> int:
+        """The last timestamp from which on reading something gives something else."""
+        if "redefined_at" not in self.derived:
+            self.derived["redefined_at"] = max((i.redefined_at for i in self.items.values()), default=0)
+        found: int = self.derived["redefined_at"]
+        return found
 
     def widened(self) -> tuple[Item, ...]:
         """Items that get more columns."""
@@ -303,7 +340,7 @@ class CatalogState:
             return "progress"
         if source.progress_id is None and source.source_id is not None:
             return "subsource"
-        return str(self.ingestion_of(source).details["source_type"])
+        return self.ingestion_of(source).ingestion.source_type
 
     def temporary_items_of(self, backend_pid: int) -> tuple[Item, ...]:
         return tuple(item for item in self.items.values() if item.temporary_pid == backend_pid)
@@ -319,7 +356,7 @@ class CatalogState:
     def drop_order(self, item_ids: Iterable[str]) -> tuple[str, ...]:
         """These items and all that depend on them, each after everything that depends on it.
 
-        A source of the older form takes its progress relation with it, on which it depends.
+        A legacy source takes its progress relation with it, on which it depends.
         """
         order: list[str] = []
         seen: set[str] = set()
@@ -348,7 +385,15 @@ class CatalogState:
         return iter(sorted(self.dependents.get(item_id, ()), key=id_number, reverse=True))
 
 
+_REPLICA_NUMBERS: Final = 16
+"""So many numbers each cluster has for its replicas, and uses one: ids stay as they were given out."""
+
+
+def replica_id(cluster: Cluster) -> str:
+    """The id of a cluster's replica, also while it has none: it is no other when it comes back."""
+    return f"u{(id_number(cluster.id) - 1) * _REPLICA_NUMBERS + 1}"
+
+
 def replica_ids(cluster: Cluster) -> tuple[str, ...]:
-    """The ids of a cluster's replicas: they have no other identity than their place in it."""
-    first = (id_number(cluster.id) - 1) * CLUSTER_REPLICAS_MAX
-    return tuple(f"u{first + place}" for place in range(1, cluster.replication_factor + 1))
+    """The ids of the replicas that a cluster has: one, as all clusters are pools of one process, or none."""
+    return (replica_id(cluster),) if cluster.replication_factor else ()

@@ -1,448 +1,105 @@
-"""The durable catalog: transactions over the metadata database.
+"""The durable catalog: what its store promises, whichever keeps it.
 
     transact(requirements, updates)
         check the requirements       against the state in memory
         apply the updates            pure, `apply.py`
-        one SQLite transaction       compare the version, write what differs, the audit log
+        one transaction              compare the version, write what differs, the audit log
         publish the new state        only now do readers see it
 
-The state in memory is the truth of this process and equals what is durable, except
-for temporary items, which are never written.  What differs between two states is
-found by comparing their mappings, so an update needs no SQL of its own.
+**The state in memory** is the truth of this process and equals what is durable, except for temporary items,
+which are never written and gone when the store is opened again.
 
-One connection, guarded by one lock: DDL is rare and SQLite has one writer anyway.
-The ledger keeps its own tables (`ledger_...`) in the same file on connections of its
-own; WAL lets the two wait for each other instead of failing.
+**Atomic and durable.**  A method that changes something has done so as a whole when it returns, for ever;
+when it raises before its commit it
+has changed nothing.  A commit of which it is not known whether it succeeded leaves this process behind: its
+next change is refused, and the next start finds what is there.
 
-Not here: who may write the data directory (`lock.py`), ids' meaning (`core/ids.py`).
+**Fencing.**  One environment writes at a time (persist/lock.py).  Should there be two all the same: the
+version of the catalog is compared and set in the same transaction as the changes, so the one whose state is
+not the newest is refused, with an InvariantViolation, and writes nothing.  `bump_epoch` tells a later start
+of the environment from an earlier one.
+
+**Busy.**  The ledger may be kept in the same place, by other connections.  While another process writes, a
+method that changes something waits for `patience_ms`, then raises MetadataBusy and has changed nothing.
+Once an event loop's thread calls, that is short, and the waiting is the caller's (coordinator/patience.py).
+Questions do not wait.
+
+**Threads.**  Any thread may call; changes follow one another.
+
+**Opening.**  The tables are made, with what a new environment has in it, or brought to this release's
+version; a newer one is refused by a UserError, and so is what is damaged or somebody else's.  Whatever else
+goes wrong is a UserError that says what to do.
+
+**Failing.**  An implementation passes the failpoints `catalog.before_commit` and `catalog.after_commit` in
+`transact`: tests of this contract (tests/unit/catalog/test_store.py) make it fail there.
+
+Not here: who opens one (`opening.py`), how it is kept (`sqlite_store.py`), ids' meaning (`core/ids.py`).
 """
 
 from __future__ import annotations
 
-import json
-import sqlite3
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Final, Literal
+from collections.abc import Iterable, Sequence
+from typing import Literal, Protocol
 
-from headwater.catalog.apply import apply
-from headwater.catalog.audit import AuditEvent, Line, events
-from headwater.catalog.migrations import load_migrations
-from headwater.catalog.state import (
-    CatalogState,
-    Cluster,
-    Comment,
-    Database,
-    Item,
-    Role,
-    Schema,
-    key_of,
-)
-from headwater.catalog.updates import Requirement, Update, check
-from headwater.core.clock import SYSTEM_CLOCK, Clock
-from headwater.core.errors import InvariantViolation, UserError
-from headwater.core.limits import METADATA_BUSY_MS_MAX, METADATA_CHECK_BYTES_MAX
-from headwater.core.relation import Relation
-from headwater.observe.failpoints import failpoint
+from headwater.catalog.audit import AuditEvent
+from headwater.catalog.state import CatalogState
+from headwater.catalog.updates import Requirement, Update
+from headwater.core.errors import UserError
 
 IdKind = Literal["item", "database", "schema", "cluster", "role"]
-Row = tuple[Any, ...]
-
-# "HdWt": tells our databases from other SQLite files.
-APPLICATION_ID: Final = 0x48645774
+Sample = tuple[str, str | None, int | None]
+"""(object, replica, value)."""
 
 
-class CatalogStore:
-    """The catalog in `path`; made there if the file does not exist."""
+class MetadataBusy(UserError):
+    """Another process writes to the database; nothing was changed, and another try may succeed."""
 
-    def __init__(self, path: Path, clock: Clock = SYSTEM_CLOCK) -> None:
-        self._path = path
-        self._clock = clock
-        self._lock = threading.RLock()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with _explained(path):
-            self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            try:
-                self._prepare()
-                self._state = self._load()
-            except BaseException:
-                self._connection.close()
-                raise
+
+class CatalogStore(Protocol):
+    """The catalog, and a few small durable facts beside it."""
+
+    patience_ms: int
+    """How long a change waits while another process writes; METADATA_BUSY_MS_MAX at first."""
 
     @property
     def state(self) -> CatalogState:
-        """The newest state."""
-        return self._state
-
-    def load(self) -> CatalogState:
-        """Read everything again from the database; temporary items are gone."""
-        with self._lock, _explained(self._path):
-            self._state = self._load()
-            return self._state
+        """The newest state, which never changes; another one takes its place.  Asked all the time."""
 
     def transact(
         self, requirements: Sequence[Requirement], updates: Sequence[Update], *, user: str | None = None
     ) -> CatalogState:
-        """Apply all updates or none; `user` is for the audit log."""
-        with self._lock:
-            before = self._state
-            for requirement in requirements:
-                check(before, requirement)
-            after = before
-            lines: list[Line] = []
-            for update in updates:
-                previous, after = after, apply(after, update)
-                lines += events(previous, update, after)
-            after = replace(after, version=before.version + 1, derived={})
-            with self._transaction():
-                self._compare_and_set_version(before.version, after.version)
-                self._write_differences(before, after)
-                self._append_audit(lines, user)
-                failpoint("catalog.before_commit")
-            self._state = after
-            failpoint("catalog.after_commit")
-            return after
+        """Apply all updates in order, or none of them; `user` is for the audit log.
+
+        UserError if a requirement does not hold; MetadataBusy if another process writes; InvariantViolation
+        if an update does not fit the state, or another process has committed since this one looked.  In all
+        of these nothing has changed, here or there.
+        """
 
     def allocate_ids(self, kind: IdKind, count: int = 1) -> tuple[str, ...]:
         """New ids of that kind, never given out again."""
-        return tuple(f"u{number}" for number in self._allocate(kind, count))
 
     def allocate_oids(self, count: int = 1) -> tuple[int, ...]:
         """New oids, never given out again."""
-        return tuple(self._allocate("oid", count))
 
     def bump_epoch(self) -> int:
         """A number larger than any earlier one: the epoch of this start of the environment."""
-        with self._lock, self._transaction():
-            row = self._connection.execute(
-                "UPDATE catalog_head SET epoch = epoch + 1 RETURNING epoch"
-            ).fetchone()
-            return int(row[0])
 
     def get_setting(self, name: str) -> str | None:
         """A small durable fact of some other module, by name."""
-        with self._lock, _explained(self._path):
-            row = self._connection.execute("SELECT value FROM setting WHERE name = ?", (name,)).fetchone()
-            return None if row is None else str(row[0])
 
     def put_setting(self, name: str, value: str) -> None:
         """Durable when this returns."""
-        with self._lock, self._transaction():
-            self._connection.execute(
-                "INSERT INTO setting VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-                (name, value),
-            )
+
+    def add_samples(
+        self, kind: str, at_ms: int, samples: Iterable[Sample], since_ms: int, count_max: int
+    ) -> None:
+        """Keep numbers of objects at a moment; those before `since_ms`, or beyond so many, go."""
+
+    def samples(self, kind: str) -> list[tuple[int, str, str | None, int | None]]:
+        """(moment, object, replica, value) of all that is kept, the oldest first."""
 
     def audit_events(self, after_id: int = 0) -> tuple[AuditEvent, ...]:
         """The audit log from the line after `after_id` on, in order."""
-        with self._lock, _explained(self._path):
-            rows = self._connection.execute(
-                "SELECT id, event_type, object_type, details, user, occurred_at_ms"
-                " FROM audit_event WHERE id > ? ORDER BY id",
-                (after_id,),
-            ).fetchall()
-        return tuple(
-            AuditEvent(id_, event_type, object_type, json.loads(details), user, occurred_at_ms)
-            for id_, event_type, object_type, details, user, occurred_at_ms in rows
-        )
 
     def close(self) -> None:
-        """Let go of the file."""
-        with self._lock:
-            self._connection.close()
-
-    def _allocate(self, kind: str, count: int) -> range:
-        with self._lock, self._transaction():
-            row = self._connection.execute(
-                "UPDATE counter SET next = next + ? WHERE kind = ? RETURNING next", (count, kind)
-            ).fetchone()
-            if row is None:
-                raise InvariantViolation(f"there is no counter {kind!r}")
-            return range(row[0] - count, row[0])
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """All or nothing; takes the write lock at once so that it cannot fail half-way for want of it."""
-        with _explained(self._path):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
-
-    def _prepare(self) -> None:
-        """Pragmas, a look at the file's health, and migrations."""
-        connection = self._connection
-        connection.execute(f"PRAGMA busy_timeout = {METADATA_BUSY_MS_MAX}")
-        fresh = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
-        application = connection.execute("PRAGMA application_id").fetchone()[0]
-        if not fresh and application != APPLICATION_ID:
-            raise UserError(
-                f'"{self._path}" is a SQLite database, but not one of this product',
-                "58030",
-                hint="Start the server with an empty --data-dir.",
-            )
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        if self._path.stat().st_size <= METADATA_CHECK_BYTES_MAX:
-            found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if found != "ok":
-                raise _damaged(self._path, str(found))
-        self._migrate(fresh)
-
-    def _migrate(self, fresh: bool) -> None:
-        migrations = load_migrations()
-        newest = migrations[-1].version
-        with self._transaction():
-            if fresh:
-                self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS migration"
-                " (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at_ms INTEGER NOT NULL) STRICT"
-            )
-            current = self._connection.execute("SELECT coalesce(max(version), 0) FROM migration").fetchone()[
-                0
-            ]
-            if current > newest:
-                raise UserError(
-                    f'"{self._path}" was written by a newer release: it has catalog version {current},'
-                    f" this release knows versions up to {newest}",
-                    "58030",
-                    hint="Start the newer release again, or use another --data-dir.",
-                )
-            for migration in migrations:
-                if migration.version > current:
-                    for statement in migration.statements:
-                        self._connection.execute(statement)
-                    self._connection.execute(
-                        "INSERT INTO migration VALUES (?, ?, ?)",
-                        (migration.version, migration.name, self._clock.now_ms()),
-                    )
-
-    def _load(self) -> CatalogState:
-        def rows(table: _Table) -> list[Row]:
-            return self._connection.execute(table.select_sql()).fetchall()
-
-        self._connection.execute("BEGIN")
-        try:
-            version = self._connection.execute("SELECT version FROM catalog_head").fetchone()[0]
-            loaded = {table.name: [table.from_row(row) for row in rows(table)] for table in _TABLES}
-        finally:
-            self._connection.execute("COMMIT")
-        items: list[Item] = loaded["item"]
-        dependents: dict[str, set[str]] = {}
-        for item in items:
-            for dependency in item.dependencies:
-                dependents.setdefault(dependency, set()).add(item.id)
-        return CatalogState(
-            version=version,
-            databases={database.id: database for database in loaded["database"]},
-            schemas={schema.id: schema for schema in loaded["schema"]},
-            clusters={cluster.id: cluster for cluster in loaded["cluster"]},
-            roles={role.id: role for role in loaded["role"]},
-            items={item.id: item for item in items},
-            comments={(c.object_kind, c.object_id, c.sub_id or 0): c for c in loaded["comment"]},
-            system_variables=dict(loaded["system_variable"]),
-            item_ids={key_of(item): item.id for item in items},
-            dependents={item_id: frozenset(ids) for item_id, ids in dependents.items()},
-        )
-
-    def _compare_and_set_version(self, before: int, after: int) -> None:
-        changed = self._connection.execute(
-            "UPDATE catalog_head SET version = ? WHERE version = ?", (after, before)
-        ).rowcount
-        if changed != 1:
-            raise InvariantViolation(
-                f"the catalog in {self._path} is no longer at version {before}, another process changed it"
-            )
-
-    def _write_differences(self, before: CatalogState, after: CatalogState) -> None:
-        for table in _TABLES:
-            old, new = table.values(before), table.values(after)
-            if old is new:
-                continue
-            gone = [table.key(key) for key in old if key not in new]
-            changed = [table.to_row(key, value) for key, value in new.items() if old.get(key) is not value]
-            # Deletions first: a new row may take a dropped one's name.
-            self._connection.executemany(table.delete_sql(), gone)
-            self._connection.executemany(table.insert_sql(), [row for row in changed if row is not None])
-
-    def _append_audit(self, lines: Iterable[Line], user: str | None) -> None:
-        now_ms = self._clock.now_ms()
-        self._connection.executemany(
-            "INSERT INTO audit_event (event_type, object_type, details, user, occurred_at_ms)"
-            " VALUES (?, ?, ?, ?, ?)",
-            [
-                (event_type, object_type, json.dumps(details), user, now_ms)
-                for event_type, object_type, details in lines
-            ],
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """How one mapping of the state is kept: columns in order, the first ones are the key."""
-
-    name: str
-    columns: tuple[str, ...]
-    key_columns: tuple[str, ...]
-    values: Callable[[CatalogState], Mapping[Any, Any]]
-    to_row: Callable[[Any, Any], Row | None]  # (key, value); None for what is not durable
-    from_row: Callable[[Row], Any]
-
-    def key(self, key: Any) -> Row:
-        return key if isinstance(key, tuple) else (key,)
-
-    def select_sql(self) -> str:
-        return f"SELECT {', '.join(self.columns)} FROM {self.name} ORDER BY rowid"
-
-    def insert_sql(self) -> str:
-        marks = ", ".join("?" for _ in self.columns)
-        return (
-            f"INSERT INTO {self.name} ({', '.join(self.columns)}) VALUES ({marks})"
-            f" ON CONFLICT ({', '.join(self.key_columns)})"
-            f" DO UPDATE SET {', '.join(f'{c} = excluded.{c}' for c in self.columns)}"
-        )
-
-    def delete_sql(self) -> str:
-        return f"DELETE FROM {self.name} WHERE {' AND '.join(f'{c} = ?' for c in self.key_columns)}"
-
-
-def _item_to_row(_: str, item: Item) -> Row | None:
-    if item.temporary_pid is not None:
-        return None
-    return (
-        item.id,
-        item.oid,
-        item.schema_id,
-        item.name,
-        item.kind,
-        item.create_sql,
-        json.dumps(item.relation.to_json()),
-        json.dumps(item.dependencies),
-        item.cluster_id,
-        item.definition,
-        item.owner_id,
-        json.dumps(item.details),
-        item.created_at_ms,
-    )
-
-
-def _item_from_row(row: Row) -> Item:
-    values = dict(zip(_ITEM_COLUMNS, row, strict=True))
-    values["relation"] = Relation.from_json(json.loads(values["relation"]))
-    values["dependencies"] = tuple(json.loads(values["dependencies"]))
-    values["details"] = json.loads(values["details"])
-    return Item(**values)
-
-
-_ITEM_COLUMNS: Final = (
-    "id",
-    "oid",
-    "schema_id",
-    "name",
-    "kind",
-    "create_sql",
-    "relation",
-    "dependencies",
-    "cluster_id",
-    "definition",
-    "owner_id",
-    "details",
-    "created_at_ms",
-)
-
-_TABLES: Final = (
-    _Table(
-        "database",
-        ("id", "oid", "name", "owner_id"),
-        ("id",),
-        lambda state: state.databases,
-        lambda _, d: (d.id, d.oid, d.name, d.owner_id),
-        lambda row: Database(*row),
-    ),
-    _Table(
-        "schema",
-        ("id", "oid", "database_id", "name", "owner_id"),
-        ("id",),
-        lambda state: state.schemas,
-        lambda _, s: (s.id, s.oid, s.database_id, s.name, s.owner_id),
-        lambda row: Schema(*row),
-    ),
-    _Table(
-        "cluster",
-        ("id", "name", "size", "replication_factor", "owner_id"),
-        ("id",),
-        lambda state: state.clusters,
-        lambda _, c: (c.id, c.name, c.size, c.replication_factor, c.owner_id),
-        lambda row: Cluster(*row),
-    ),
-    _Table(
-        "role",
-        ("id", "oid", "name", "inherit", "login", "superuser"),
-        ("id",),
-        lambda state: state.roles,
-        lambda _, r: (r.id, r.oid, r.name, int(r.inherit), int(r.login), int(r.superuser)),
-        lambda row: Role(row[0], row[1], row[2], bool(row[3]), bool(row[4]), bool(row[5])),
-    ),
-    _Table("item", _ITEM_COLUMNS, ("id",), lambda state: state.items, _item_to_row, _item_from_row),
-    _Table(
-        "comment",
-        ("object_kind", "object_id", "sub_id", "text"),
-        ("object_kind", "object_id", "sub_id"),
-        lambda state: state.comments,
-        lambda key, c: (*key, c.text),
-        lambda row: Comment(row[0], row[1], row[2] or None, row[3]),
-    ),
-    _Table(
-        "system_variable",
-        ("name", "value"),
-        ("name",),
-        lambda state: state.system_variables,
-        lambda name, value: (name, value),
-        lambda row: (row[0], row[1]),
-    ),
-)
-
-
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """SQLite's errors in words that name the file and what to do."""
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
-        raise _explanation(path, error) from error
-
-
-def _explanation(path: Path, error: sqlite3.DatabaseError) -> UserError:
-    text = str(error)
-    if "not a database" in text or "malformed" in text or "corrupt" in text:
-        return _damaged(path, text)
-    if "locked" in text:
-        return UserError(
-            f'metadata database "{path}" is locked by another process',
-            "55006",
-            hint="Stop the other process that has the file open.",
-        )
-    return UserError(
-        f'metadata database "{path}" could not be used: {text}',
-        "58030",
-        hint="Check that the directory exists, may be written, and has space left.",
-    )
-
-
-def _damaged(path: Path, text: str) -> UserError:
-    return UserError(
-        f'metadata database "{path}" is damaged: {text}',
-        "XX001",
-        detail="It holds the catalog and the record of what has been ingested; neither can be read.",
-        hint=f"Restore {path.name} together with its -wal file from a backup of the data directory,"
-        " or move the directory away to start with an empty one.",
-    )
+        """Let go of what it is kept in; the state can still be looked at."""

@@ -13,10 +13,10 @@ dependents whose text names it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from headwater.catalog.details import Details
 from headwater.catalog.state import (
     CatalogState,
     Cluster,
@@ -134,7 +134,7 @@ class UpdateItem:
     definition: str | None = None
     relation: Relation | None = None
     dependencies: tuple[str, ...] | None = None
-    details: Mapping[str, Any] | None = None
+    details: Details | None = None
     cluster_id: str | None = None
     owner_id: str | None = None
 
@@ -158,6 +158,14 @@ class ReplaceItems:
     """Items become others under the same ids: kinds, names, everything may change, all at once."""
 
     items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Redefine:
+    """From the timestamp `at` on reading these gives something else; it is known when this is committed."""
+
+    ids: tuple[str, ...]
+    at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +203,7 @@ Update: TypeAlias = (
     | RenameItem
     | SwapItems
     | ReplaceItems
+    | Redefine
     | SetComment
     | SetSystemVariable
 )
@@ -277,6 +286,12 @@ Requirement: TypeAlias = (
 )
 
 
+def taken_sqlstate(kind: str) -> str:
+    """What PostgreSQL says of a name that is taken by an object of this kind."""
+    relations = ("table", "source", "view", "materialized view")
+    return "42P07" if kind in relations else {"schema": "42P06", "database": "42P04"}.get(kind, "42710")
+
+
 def check(state: CatalogState, requirement: Requirement) -> None:
     """Raise the user's error if the requirement does not hold in `state`."""
     match requirement:
@@ -289,8 +304,9 @@ def check(state: CatalogState, requirement: Requirement) -> None:
                     hint="Run the statement again.",
                 )
         case NameFree(schema_id, name, temporary_pid):
-            if state.item_named(schema_id, name, temporary_pid) is not None:
-                raise UserError(f"catalog item '{name}' already exists", "42710")
+            existing = state.item_named(schema_id, name, temporary_pid)
+            if existing is not None:
+                raise UserError(f"catalog item '{name}' already exists", taken_sqlstate(existing.kind))
         case DatabaseNameFree(name):
             if state.database_named(name) is not None:
                 raise UserError(f"database '{name}' already exists", "42P04")

@@ -6,6 +6,7 @@ itself whether it fits, and does without it where it does not.  Everything works
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,7 +16,6 @@ from pyspark.sql import SparkSession
 from headwater.cluster.spark import archive_folder, archive_name, build_session
 from headwater.core.limits import CLASS_ARCHIVE_S_MAX
 from headwater.options import SPARK_MASTER, SparkOptions
-from headwater.persist.files import flush
 
 
 def make_archive() -> Path:
@@ -38,7 +38,8 @@ def make_archive() -> Path:
         process = SparkContext._gateway.proc
         process.stdin.close()
         process.wait(CLASS_ARCHIVE_S_MAX)
-    flush(made)
+    with made.open("rb") as file:
+        os.fsync(file.fileno())
     return made.rename(folder / archive_name(made.stat().st_size))
 
 

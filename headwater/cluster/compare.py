@@ -15,36 +15,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import duckdb
 
-from headwater.core.change import FileEntry, ReadPlan
+from headwater.cluster.tasks import in_state, task_database
+from headwater.core.change import FLAWS, FileEntry, ReadPlan
 from headwater.core.errors import TransientError
+from headwater.core.quoting import quoted
+from headwater.core.relation import Column
 from headwater.formats.arrow import state_schema
-from headwater.persist.combine import quote, relation_sql, scan_files, spelled_apart
+from headwater.persist.combine import flaw_values, relation_sql, scan_files, spelled_apart
 from headwater.persist.files import write_file
+from headwater.persist.layout import fetched_file
 from headwater.persist.secrets import SecretStore
+from headwater.persist.store import DataStore
 from headwater.sources import SOURCE_TYPES
 from headwater.sources.contract import SnapshotChunk
 
 MISSING, UNEXPECTED = "missing", "unexpected"
-_COUNT, _HASH = "_diff", "_position"  # names that no column of a table can have
+_COUNT, _HASH = "_diff", "_tick"  # names that no column of a table can have
 
 
 @dataclass(frozen=True, slots=True)
 class FetchTask:
     """Read a chunk of a snapshot into a file of the verification's own."""
 
-    data_dir: str
-    folder: str  # relative to the data directory
+    store: DataStore
+    folder: str  # of the store
     chunk: SnapshotChunk
 
     def run(self) -> FileEntry:
-        data_dir = Path(self.data_dir)
-        path = f"{self.folder}/{self.chunk.index}.parquet"
-        with SOURCE_TYPES[self.chunk.source_type].reading(SecretStore(data_dir).get) as read:
-            return write_file(data_dir, path, read(self.chunk), state_schema(self.chunk.export.relation))
+        with SOURCE_TYPES[self.chunk.source_type].reading(SecretStore(self.store).get) as read:
+            rows = in_state(read(self.chunk), self.chunk.export, 0)
+            path = fetched_file(self.folder)
+            return write_file(self.store, path, rows, state_schema(self.chunk.export.stored))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ class Comparison:
 class CompareTask:
     """What the table and the upstream's rows do not have in common."""
 
-    data_dir: str
+    store: DataStore
     plan: ReadPlan
     upstream: tuple[FileEntry, ...]
     window: tuple[FileEntry, ...]  # change files whose rows are in doubt now
@@ -69,48 +73,67 @@ class CompareTask:
 
     def run(self) -> Comparison:
         relation = self.plan.relation
-        columns = ", ".join(map(quote, relation.column_names()))
-        keys = ", ".join(map(quote, self._key()))
-        data_dir = Path(self.data_dir)
+        columns = ", ".join(map(quoted, relation.column_names()))
+        keys = ", ".join(map(quoted, self._key()))
+        store = self.store
         theirs = [file for file in self.upstream if file.rows]
-        rows = f"SELECT {columns}, -1 AS {_COUNT} FROM {relation_sql(self.plan, data_dir)}"
+        rows = f"SELECT {columns}, -1 AS {_COUNT} FROM {self._alike(relation_sql(self.plan, store))}"
         if theirs:
-            rows += f" UNION ALL SELECT {columns}, 1 FROM {scan_files(data_dir, theirs)}"
-        touched = [f"SELECT hash({keys}) FROM {scan_files(data_dir, files)}" for files in self.before]
+            rows += f" UNION ALL SELECT {columns}, 1 FROM {self._alike(scan_files(store, theirs))}"
+        windows = [self._alike(scan_files(store, files)) for files in self.before]
+        touched = [f"SELECT hash({keys}) FROM {window}" for window in windows]
         conditions = [f"hash({keys}) IN ({files})" for files in touched]
         doubtful = "SELECT 0"
         if self.window:
-            now = f"SELECT hash({keys}) FROM {scan_files(data_dir, self.window)}"
+            now = f"SELECT hash({keys}) FROM {self._alike(scan_files(store, self.window))}"
             conditions.append(f"hash({keys}) NOT IN ({now})")
             doubtful = f"SELECT count(*) FROM ({' INTERSECT '.join([*touched, now])})"
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        apart = spelled_apart((quote(column.name), column.type) for column in relation.columns)
+        apart = spelled_apart((quoted(column.name), column.type) for column in relation.columns)
         whole = ", ".join((columns, *apart))
         judged = f"SELECT *, hash({whole}) AS {_HASH} FROM ({rows}){where}"
         sql = (
             f"WITH judged AS ({judged}),"
             f" differing AS (SELECT {_HASH} FROM judged GROUP BY {_HASH} HAVING sum({_COUNT}) <> 0)"
             f" SELECT CASE WHEN sum({_COUNT}) > 0 THEN '{MISSING}' ELSE '{UNEXPECTED}' END,"
-            f" {_shown(self._key())}, {_shown(relation.column_names())}"
+            f" {_shown(self._told(self._key()))}, {_shown(self._told(relation.column_names()))}"
             f" FROM judged SEMI JOIN differing USING ({_HASH}) GROUP BY {whole} HAVING sum({_COUNT}) <> 0"
             f" ORDER BY 2, 1 LIMIT {self.rows_max}"
         )
-        with duckdb.connect() as connection:
-            settings = f"SET memory_limit = '{self.memory_bytes}B'; SET threads = 1; SET TimeZone = 'UTC'"
+        with task_database(store, self.memory_bytes) as connection:
             try:
-                connection.execute(settings)
                 found = tuple((str(r), str(k), str(v)) for r, k, v in connection.execute(sql).fetchall())
                 (count,) = connection.execute(doubtful).fetchone() or (0,)
                 return Comparison(found, int(count))
             except duckdb.Error as error:
                 raise TransientError(f"could not compare: {str(error).splitlines()[0]}") from error
 
+    def _alike(self, rows: str) -> str:
+        """The rows, with flaws that are the same whenever they came."""
+        flaws = self.plan.relation.flaws
+        if flaws is None:
+            return rows
+        return f"(SELECT * REPLACE ({flaw_values(quoted(flaws))} AS {quoted(flaws)}) FROM {rows})"
+
+    def _told(self, names: Sequence[str]) -> list[Column]:
+        """Those of these columns that readers of the table see."""
+        columns = {column.name: column for column in self.plan.relation.columns}
+        return [columns[name] for name in names if name != FLAWS]
+
     def _key(self) -> tuple[str, ...]:
         relation = self.plan.relation
         return relation.key_names() if self.plan.discipline == "keyed" else relation.column_names()
 
 
-def _shown(columns: Sequence[str]) -> str:
+def _shown(columns: Sequence[Column]) -> str:
     """Values of a row for people, as `(1, x, NULL)`."""
-    values = " || ', ' || ".join(f"coalesce(CAST({quote(column)} AS VARCHAR), 'NULL')" for column in columns)
+    values = " || ', ' || ".join(f"coalesce({_text(column)}, 'NULL')" for column in columns)
     return f"'(' || {values} || ')'"
+
+
+def _text(column: Column) -> str:
+    name = quoted(column.name)
+    whole = f"CAST({name} AS VARCHAR)"
+    if column.type.kind != "array":
+        return whole
+    return f"CASE WHEN {name}.shape IS NULL THEN CAST({name}.elements AS VARCHAR) ELSE {whole} END"

@@ -16,10 +16,8 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
 from headwater.core.frontier import Frontier
-from headwater.sources.contract import SEEN, Export, SnapshotChunk, Taken
-
-DONOR = "donor"
-_PARTS = ("columns", "keys", "files")
+from headwater.core.points import Copied, Point, Read
+from headwater.sources.contract import Export, SnapshotChunk, Taken
 
 
 def donor_of(export: Export, members: Iterable[Export]) -> Export | None:
@@ -30,34 +28,27 @@ def donor_of(export: Export, members: Iterable[Export]) -> Export | None:
 def _gives(member: Export, export: Export) -> bool:
     if (member.reference, member.discipline) != (export.reference, export.discipline):
         return False
+    if member.on_value_error != export.on_value_error:
+        return False
     given, wanted = _columns(member), _columns(export)
     return (
         all(given.get(name) == facts for name, facts in wanted.items())
         and _key(member) == _key(export)
-        and _table(member) == _table(export)
+        and member.pinned.reference == export.pinned.reference
     )
 
 
 def _columns(export: Export) -> dict[str, tuple[Any, ...]]:
     """By the reference's name: what decides about the values of a column."""
-    pinned = (export.details or {}).get("columns") or [None] * len(export.columns)
-    types = [column.type for column in export.relation.columns]
-    return dict(zip(export.columns, zip(types, pinned, strict=True), strict=True))
+    columns = zip(export.columns, export.relation.columns, strict=True)
+    return {
+        name: (column.type, export.pinned.of_column(place)) for place, (name, column) in enumerate(columns)
+    }
 
 
 def _key(export: Export) -> set[str]:
     keyed = export.discipline == "keyed"
     return {export.columns[position] for position in export.relation.keys[0]} if keyed else set()
-
-
-def _table(export: Export) -> dict[str, Any]:
-    """What is pinned of the reference as a whole; constraints and files do not change rows."""
-    return {name: value for name, value in (export.details or {}).items() if name not in _PARTS}
-
-
-def is_own(point: Any) -> bool:
-    """Whether tables with this point are filled from what we have."""
-    return isinstance(point, dict) and DONOR in point
 
 
 class OwnPoint:
@@ -67,20 +58,17 @@ class OwnPoint:
         self.donors = dict(donors)
         self._seen = seen
 
-    def take(self, frontier: Frontier, before: Mapping[str, Any], rows: int) -> Taken:
+    def take(self, frontier: Frontier, before: Mapping[str, Read], rows: int) -> Taken:
         at = frontier.to_json()
         return Taken(
-            {
-                id_: {DONOR: donor_id, "at": at, SEEN: dict(self._seen(donor_id))}
-                for id_, donor_id in self.donors.items()
-            }
+            {id_: Copied(donor_id, at, self._seen(donor_id)) for id_, donor_id in self.donors.items()}
         )
 
     def settle(self) -> None:
         """Nothing can be lost."""
 
-    def chunks(self, export: Export, point: Any, done: Set[int]) -> tuple[SnapshotChunk, ...]:
-        return (SnapshotChunk("", {}, point, export, 0, 0, self.donors[export.table_id]),)
+    def chunks(self, export: Export, point: Point, done: Set[int]) -> tuple[SnapshotChunk, ...]:
+        return (SnapshotChunk("", {}, point, export, 0, 0),)
 
     def held(self) -> None:
         """Our own files do not go away."""

@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headwater.cluster.jobs import Pool
-from headwater.cluster.tasks import FoldTask, PackTask
-from headwater.cluster.world import World
+from headwater.cluster.shared import Shared
+from headwater.cluster.tasks import FoldTask, PackTask, bucket_count
 from headwater.core.change import FileEntry, ReadPlan
 from headwater.core.limits import (
-    FOLD_BUCKET_BYTES,
     FOLD_SMALL_FILE_BYTES,
     FOLD_TAIL_BYTES_MAX,
     FOLD_TAIL_FILES_HARD_MAX,
@@ -28,7 +27,7 @@ from headwater.core.limits import (
 )
 from headwater.core.protocol import Folded
 from headwater.observe.failpoints import failpoint
-from headwater.persist.ledger_tables import TailSize
+from headwater.persist.ledger import TailSize
 from headwater.persist.state import commit_state
 
 
@@ -44,37 +43,37 @@ def _is_due(tail: TailSize) -> bool:
     return worthwhile and (tail.files >= FOLD_TAIL_FILES_MAX or tail.bytes >= FOLD_TAIL_BYTES_MAX)
 
 
-def fold(world: World, tail: TailSize) -> None:
+def fold(shared: Shared, tail: TailSize) -> None:
     """Write and commit the state as of the tail's end."""
-    started_s = world.clock.monotonic_s()
-    plan = world.ledger.read_plan(tail.collection_id, tail.last_ts)
-    with world.claims.claim() as claim:
+    started_s = shared.clock.monotonic_s()
+    plan = shared.ledger.read_plan(tail.collection_id, tail.last_ts)
+    with shared.claims.claim() as claim:
         pack = plan.discipline == "appended"
-        files = _pack(world, plan, claim) if pack else _rewrite(world, plan, claim)
+        files = _pack(shared, plan, claim) if pack else _rewrite(shared, plan, claim)
         failpoint("fold.before_commit")
         version = commit_state(
-            world.data_dir, plan.collection_id, plan.relation, files, plan.as_of, world.clock.now_ms()
+            shared.store, plan.collection_id, plan.relation, files, plan.as_of, shared.clock.now_ms()
         )
         failpoint("fold.after_commit")
-        world.ledger.put_state(plan.collection_id, plan.as_of, version, files)
+        shared.ledger.put_state(plan.collection_id, plan.as_of, version, files)
     failpoint("fold.after_ledger")
-    world.report(Folded(plan.collection_id, plan.as_of, world.clock.monotonic_s() - started_s))
+    shared.report(Folded(plan.collection_id, plan.as_of, shared.clock.monotonic_s() - started_s))
 
 
-def _rewrite(world: World, plan: ReadPlan, claim: str) -> list[FileEntry]:
-    buckets = 1 + plan.bytes() // FOLD_BUCKET_BYTES
+def _rewrite(shared: Shared, plan: ReadPlan, claim: str) -> list[FileEntry]:
+    buckets = bucket_count(shared.store, plan)
     tasks = [
-        FoldTask(str(world.data_dir), claim, plan, bucket, buckets, FOLD_TASK_MEMORY_BYTES)
+        FoldTask(shared.store, claim, plan, bucket, buckets, FOLD_TASK_MEMORY_BYTES)
         for bucket in range(buckets)
     ]
-    return [file for file in world.jobs.run(tasks, Pool.FOLDS) if file.rows]
+    return [file for file in shared.jobs.run(tasks, Pool.FOLDS) if file.rows]
 
 
-def _pack(world: World, plan: ReadPlan, claim: str) -> list[FileEntry]:
+def _pack(shared: Shared, plan: ReadPlan, claim: str) -> list[FileEntry]:
     present = [file for file in (*plan.state, *plan.tail) if file.rows]
     large = [file for file in present if file.bytes >= FOLD_SMALL_FILE_BYTES]
     small = tuple(file for file in present if file.bytes < FOLD_SMALL_FILE_BYTES)
     if len(small) < 2:
         return present
-    task = PackTask(str(world.data_dir), claim, plan, small, 0, FOLD_TASK_MEMORY_BYTES)
-    return [*large, *world.jobs.run([task], Pool.FOLDS)]
+    task = PackTask(shared.store, claim, plan, small, 0, FOLD_TASK_MEMORY_BYTES)
+    return [*large, *shared.jobs.run([task], Pool.FOLDS)]

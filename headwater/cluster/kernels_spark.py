@@ -16,12 +16,12 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import arrow_udf
 
+from headwater.sql.select.generate.spark.query import SESSION_SETTINGS
 from headwater.sql.select.kernels import KERNELS, KERNELS_BY_NAME, Kernel, spark_function
-from headwater.sql.select.spark import SESSION_SETTINGS
 
 
 def prepare(spark: SparkSession) -> None:
-    """Make a session ready for the texts of sql/select/spark.py: the settings they rely on.
+    """Make a session ready for the texts of sql/select/generate/spark: the settings they rely on.
 
     Sessions made of this one have their own registry, so each must be made ready.  Kernels
     come with `register_used`: to register all of them takes seconds, and most queries use none.

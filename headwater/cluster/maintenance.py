@@ -16,7 +16,7 @@ import structlog
 
 from headwater.cluster.fold import due, fold
 from headwater.cluster.jobs import DriverLost
-from headwater.cluster.world import World
+from headwater.cluster.shared import Shared
 from headwater.core.errors import HeadwaterError
 from headwater.core.limits import FOLD_CHECK_S_MAX, FOLD_RETRY_DELAY_S_MAX, SWEEP_INTERVAL_S
 from headwater.core.protocol import Dropped
@@ -39,8 +39,10 @@ class _Failure:
 class Maintenance:
     """Owns everything that shortens what is stored."""
 
-    def __init__(self, world: World, busy: Callable[[str], bool], lost: Callable[[Exception], None]) -> None:
-        self._world = world
+    def __init__(
+        self, shared: Shared, busy: Callable[[str], bool], lost: Callable[[Exception], None]
+    ) -> None:
+        self._shared = shared
         self._busy = busy  # whether an ingestion may still write files of a table
         self._lost = lost
         self._drops: set[str] = set()
@@ -70,15 +72,15 @@ class Maintenance:
             self._since.update(since)
 
     def _run(self) -> None:
-        clock = self._world.clock
+        clock = self._shared.clock
         checked_s = clock.monotonic_s()
         swept_s = checked_s - SWEEP_INTERVAL_S  # the process before us may have left something
         while not self._stopping.wait(_TURN_S):
             self._attempt(self._drop)
             self._attempt(self._forget)
             now_s = clock.monotonic_s()
-            if self._world.committed.is_set() or now_s - checked_s > FOLD_CHECK_S_MAX:
-                self._world.committed.clear()
+            if self._shared.committed.is_set() or now_s - checked_s > FOLD_CHECK_S_MAX:
+                self._shared.committed.clear()
                 checked_s = now_s
                 self._attempt(self._fold)
             if now_s - swept_s >= SWEEP_INTERVAL_S:
@@ -98,31 +100,31 @@ class Maintenance:
             log.exception("maintenance failed", step=step.__name__[1:])
 
     def _sweep(self) -> None:
-        removed = sweep(self._world.ledger, self._world.data_dir, self._world.claims.under_way)
+        removed = sweep(self._shared.ledger, self._shared.store, self._shared.claims.under_way)
         if removed:
             log.info("files swept", files=len(removed))
 
     def _drop(self) -> None:
         with self._lock:
-            ready = [id_ for id_ in self._drops if not (self._busy(id_) or self._world.pinned(id_))]
-        upstreams = self._world.ledger.upstreams() if ready else {}
+            ready = [id_ for id_ in self._drops if not (self._busy(id_) or self._shared.pinned(id_))]
+        upstreams = self._shared.ledger.upstreams() if ready else {}
         for id_ in ready:
             if upstreams.get(id_) is not None and not self._leave(id_, upstreams[id_]):
                 continue
-            drop_collection(self._world.ledger, self._world.data_dir, id_)
-            self._world.ledger.drop_writer(id_)
+            drop_collection(self._shared.ledger, self._shared.store, id_)
+            self._shared.ledger.drop_writer(id_)
             with self._lock:
                 self._drops.discard(id_)
             self._failures.pop(id_, None)
-            self._world.report(Dropped([id_]))
+            self._shared.report(Dropped([id_]))
 
     def _leave(self, source_id: str, upstream: dict[str, Any]) -> bool:
         """Take away what a source that is gone has upstream; False: later."""
         failure = self._failures.get(source_id)
-        if failure is not None and self._world.clock.monotonic_s() < failure.again_at_s:
+        if failure is not None and self._shared.clock.monotonic_s() < failure.again_at_s:
             return False
         try:
-            SOURCE_TYPES[upstream["source_type"]].drop(upstream["options"], self._world.secrets)
+            SOURCE_TYPES[upstream["source_type"]].drop(upstream["options"], self._shared.secrets)
         except HeadwaterError as error:
             self._put_off(source_id)
             log.warning("could not clean up upstream; trying again", source=source_id, error=str(error))
@@ -133,34 +135,34 @@ class Maintenance:
         """Leave it alone for a while, longer each time; how long."""
         previous = self._failures.get(id_)
         delay_s = min(previous.delay_s * 2, FOLD_RETRY_DELAY_S_MAX) if previous else FOLD_CHECK_S_MAX
-        self._failures[id_] = _Failure(self._world.clock.monotonic_s() + delay_s, delay_s)
+        self._failures[id_] = _Failure(self._shared.clock.monotonic_s() + delay_s, delay_s)
         return delay_s
 
     def _forget(self) -> None:
         with self._lock:
             since = dict(self._since)
-        collections = self._world.ledger.collections() if since else {}
+        collections = self._shared.ledger.collections() if since else {}
         for id_, ts in since.items():
             kept_from = ts
             if id_ in collections:
-                kept_from, paths = self._world.forget(id_, ts)
-                remove_forgotten(self._world.data_dir, paths)
+                kept_from, paths = self._shared.forget(id_, ts)
+                remove_forgotten(self._shared.store, paths)
             else:
-                self._world.ledger.forget_bindings(id_, ts)
+                self._shared.ledger.forget_bindings(id_, ts)
             with self._lock:
                 if self._since.get(id_) == ts and kept_from == ts:
                     del self._since[id_]
 
     def _fold(self) -> None:
-        for tail in due(self._world.ledger.tails()):
+        for tail in due(self._shared.ledger.tails()):
             with self._lock:
                 dropping = tail.collection_id in self._drops
             failure = self._failures.get(tail.collection_id)
-            waiting = failure is not None and self._world.clock.monotonic_s() < failure.again_at_s
+            waiting = failure is not None and self._shared.clock.monotonic_s() < failure.again_at_s
             if dropping or waiting or self._stopping.is_set():
                 continue
             try:
-                fold(self._world, tail)
+                fold(self._shared, tail)
             except HeadwaterError as error:
                 self._failed(tail.collection_id, error)
             else:
@@ -171,8 +173,8 @@ class Maintenance:
         delay_s = self._put_off(collection_id)
         hint = getattr(error, "hint", None)
         log.warning("fold failed", table=collection_id, error=str(error), hint=hint, retry_in_s=delay_s)
-        self._world.set_status(collection_id, "stalled", str(error), hint)
+        self._shared.set_status(collection_id, "stalled", str(error), hint)
 
     def _succeeded(self, collection_id: str) -> None:
         if self._failures.pop(collection_id, None) is not None:
-            self._world.set_status(collection_id, "running")
+            self._shared.set_status(collection_id, "running")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -20,15 +19,20 @@ from pyspark.util import PythonEvalType
 
 from headwater.cluster.jobs import driver_gone
 from headwater.cluster.kernels_spark import register_used
+from headwater.cluster.origins import ORIGIN, follow
 from headwater.cluster.results import PIECE, Keep
-from headwater.core.change import DELETE, INSERT, OP, PARTIAL, POSITION, SEQUENCE, ReadPlan
+from headwater.core.change import DELETE, INSERT, OP, PARTIAL, SEQUENCE, TICK, ReadPlan
 from headwater.core.errors import UserError
 from headwater.core.protocol import CancelPeek, Peek, PeekDone, PeekFailed, PeekFile, PeekRows
+from headwater.core.quoting import quoted
 from headwater.core.relation import Relation
 from headwater.core.types import SqlType, holds_floats, stored
-from headwater.persist.combine import quote
-from headwater.persist.results import remove_result, result_folder
-from headwater.sql.select.spark_errors import translate_error
+from headwater.formats.arrays import ELEMENTS, SHAPE
+from headwater.persist.carried import SPARK, carried_tables, carried_versions, said
+from headwater.persist.layout import result_folder
+from headwater.persist.results import remove_result
+from headwater.persist.store import DataStore
+from headwater.sql.select.generate.spark.errors import translate_error
 
 _SCALARS: dict[str, Any] = {
     "bool": spark_types.BooleanType(),
@@ -60,6 +64,11 @@ def spark_type(type_: SqlType) -> Any:
         inner = spark_type(type_.element)
         if type_.kind == "map":
             return spark_types.MapType(spark_types.StringType(), inner)
+        if type_.kind == "array":
+            parts = ((ELEMENTS, inner), (SHAPE, spark_types.IntegerType()))
+            return spark_types.StructType(
+                [spark_types.StructField(name, spark_types.ArrayType(part)) for name, part in parts]
+            )
         return spark_types.ArrayType(inner)
     if type_.kind == "record":
         return spark_types.StructType(
@@ -79,24 +88,24 @@ def spark_schema(relation: Relation, hidden: bool) -> Any:
         fields += [
             spark_types.StructField(OP, spark_types.StringType()),
             spark_types.StructField(SEQUENCE, spark_types.LongType()),
-            spark_types.StructField(POSITION, spark_types.LongType()),
+            spark_types.StructField(TICK, spark_types.LongType()),
         ]
     return spark_types.StructType(fields)
 
 
 def combine_sql(plan: ReadPlan, state: str, tail: str) -> str:
     """State view + tail view = rows."""
-    columns = [quote(column.name) for column in plan.relation.columns]
+    columns = [quoted(column.name) for column in plan.relation.columns]
     listed = ", ".join(columns)
     deleting = any(file.deletes for file in plan.tail)
     if plan.discipline == "appended" or (plan.discipline == "counted" and not deleting):
         return f"SELECT {listed} FROM {state} UNION ALL SELECT {listed} FROM {tail}"
     if plan.discipline == "keyed":
-        keys = [quote(name) for name in plan.relation.key_names()]
+        keys = [quoted(name) for name in plan.relation.key_names()]
         nth = _free_name(plan.relation, "nth")
         last = (
             f"SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY {', '.join(keys)}"
-            f" ORDER BY {POSITION} DESC, {SEQUENCE} DESC) AS {nth} FROM {tail}) WHERE {nth} = 1"
+            f" ORDER BY {TICK} DESC, {SEQUENCE} DESC) AS {nth} FROM {tail}) WHERE {nth} = 1"
         )
         same = " AND ".join(f"s.{key} <=> l.{key}" for key in keys)
         text = (
@@ -119,8 +128,8 @@ def _free_name(relation: Relation, word: str) -> str:
 
 def _counted_sql(relation: Relation, state: str, tail: str) -> str:
     """Rows are the same if they are equal and spelled alike, as in persist/combine.py."""
-    names = [quote(column.name) for column in relation.columns]
-    odd = [quote(column.name) for column in relation.columns if holds_floats(column.type)]
+    names = [quoted(column.name) for column in relation.columns]
+    odd = [quoted(column.name) for column in relation.columns if holds_floats(column.type)]
     listed = ", ".join(names)
     net, count, copy = (_free_name(relation, word) for word in ("net", "count", "copy"))
 
@@ -152,11 +161,11 @@ def _filled_sql(columns: list[str], keys: list[str], state: str, tail: str) -> s
     partial = f"(SELECT * FROM last WHERE {OP} LIKE '{PARTIAL}%') p ON {same}"
     said = [f"s.{column}" for column in columns]
     versions = (
-        f"SELECT {', '.join(said)}, s.{OP}, s.{POSITION}, s.{SEQUENCE} FROM {tail} s LEFT SEMI JOIN {partial}"
+        f"SELECT {', '.join(said)}, s.{OP}, s.{TICK}, s.{SEQUENCE} FROM {tail} s LEFT SEMI JOIN {partial}"
         f" WHERE s.{OP} <> '{DELETE}' UNION ALL SELECT {', '.join(said)}, '{INSERT}', -1, -1"
         f" FROM {state} s LEFT SEMI JOIN {partial}"
     )
-    last = f"named_struct('p', {POSITION}, 's', {SEQUENCE})"
+    last = f"named_struct('t', {TICK}, 's', {SEQUENCE})"
     values = [
         f"max_by({column}, {last}) AS {column}"
         if column in keys
@@ -165,6 +174,56 @@ def _filled_sql(columns: list[str], keys: list[str], state: str, tail: str) -> s
         for place, column in enumerate(columns)
     ]
     return f"SELECT {', '.join(values)} FROM ({versions}) v GROUP BY {', '.join(keys)}"
+
+
+class Carried:
+    """A keyed table in whose tail rows have changed keys and brought columns along (persist/carried.py).
+
+    Columns are called c0, c1, ... inside: what we add to them cannot have the name of one.
+    """
+
+    def __init__(self, relation: Relation, state: str, tail: str) -> None:
+        names = [quoted(column.name) for column in relation.columns]
+        self._columns = [f"c{place}" for place in range(len(names))]
+        self._keys = [self._columns[place] for place in relation.keys[0]]
+        aliased = ", ".join(f"{name} AS c{place}" for place, name in enumerate(names))
+        self._named = ", ".join(f"c{place} AS {name}" for place, name in enumerate(names))
+        self._state = f"(SELECT {aliased} FROM {state}) AS s"
+        rank = f"CAST({TICK} AS DECIMAL(20, 0)) * {2**63} + {SEQUENCE}"
+        self._with = (
+            f"WITH tail AS (SELECT {aliased}, {OP}, {rank} AS _rank FROM {tail}),"
+            f" last AS (SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY {', '.join(self._keys)}"
+            f" ORDER BY _rank DESC) AS _nth FROM tail) WHERE _nth = 1), {carried_tables(self._keys, SPARK)}"
+        )
+
+    def found_sql(self) -> str:
+        """Which change leads to which, for the kernel that follows them (origins.py)."""
+        return f"{self._with} SELECT CAST(_rank AS STRING), _kind, _column, CAST(_from AS STRING) FROM found"
+
+    def rows_sql(self, origins: str) -> str:
+        """The rows, where a view says where the changes lead to."""
+        columns, keys, rows = self._columns, self._keys, self._state
+        listed = ", ".join(columns)
+        same, asked = (" AND ".join(f"s.{key} <=> {side}.{key}" for key in keys) for side in ("last", "p"))
+        partial = f"LEFT SEMI JOIN (SELECT * FROM last WHERE {OP} LIKE '{PARTIAL}%') AS p ON {asked}"
+        versions = (
+            f"SELECT {listed}, {OP}, _rank FROM tail AS s {partial} WHERE {OP} <> '{DELETE}'"
+            f" UNION ALL SELECT {listed}, '{INSERT}', -1 FROM {rows} {partial}"
+            f" UNION ALL {carried_versions(columns, keys, rows, origins)}"
+        )
+        values = [
+            f"max_by({column}, _rank) AS {column}"
+            if column in keys
+            else f"max_by(named_struct('v', {column}), _rank)"
+            f" FILTER (WHERE {said(place, SPARK)}).v AS {column}"
+            for place, column in enumerate(columns)
+        ]
+        return (
+            f"{self._with} SELECT {self._named} FROM ("
+            f"SELECT {listed} FROM {rows} LEFT ANTI JOIN last ON {same}"
+            f" UNION ALL SELECT {listed} FROM last WHERE {OP} = '{INSERT}'"
+            f" UNION ALL SELECT {', '.join(values)} FROM ({versions}) GROUP BY {', '.join(keys)})"
+        )
 
 
 SEE_LOG = "A defect; nothing is lost by it. The cluster's log says more."
@@ -203,12 +262,12 @@ class Reader:
     def __init__(
         self,
         spark: SparkSession,
-        data_dir: Path,
+        store: DataStore,
         report: Report,
         lost: Callable[[Exception], None],
     ) -> None:
         self._spark = spark
-        self._data_dir = data_dir
+        self._store = store
         self._report = report
         self._lost = lost  # called when the JVM has gone; the peek is then sent again
         self._running: dict[str, Run] = {}
@@ -235,7 +294,7 @@ class Reader:
         if run is not None:
             self._cancel(run)
         else:  # its answer crossed the command
-            remove_result(self._data_dir, command.peek_id)
+            remove_result(self._store, command.peek_id)
 
     def cancel_all(self) -> None:
         """An environment comes: it states what it still wants to know."""
@@ -267,7 +326,7 @@ class Reader:
         finally:
             self._end(run, views)
             if not answered or run.cancelled.is_set():
-                remove_result(self._data_dir, run.peek.peek_id, run.peek.attempt)
+                remove_result(self._store, run.peek.peek_id, run.peek.attempt)
 
     def _end(self, run: Run, views: list[str]) -> None:
         with self._lock:
@@ -296,7 +355,7 @@ class Reader:
             (PeekRows(peek.peek_id), piece["stream"])
             if piece["path"] is None
             else (PeekFile(peek.peek_id, piece["path"], piece["rows"]), b"")
-            for piece in pieces(frame, Keep(str(self._data_dir), folder, peek.columns))
+            for piece in pieces(frame, Keep(self._store, folder, peek.columns))
         ]
         run.report(*rows, (PeekDone(peek.peek_id), b""))
 
@@ -311,12 +370,21 @@ class Reader:
         views += [state_name, tail_name]
         self._files_view(state_name, plan.relation, False, state)
         self._files_view(tail_name, plan.relation, True, tail)
-        self._spark.sql(combine_sql(plan, state_name, tail_name)).createOrReplaceTempView(name)
+        if not any(file.carriers for file in plan.tail):
+            self._spark.sql(combine_sql(plan, state_name, tail_name)).createOrReplaceTempView(name)
+            return
+        carried, origins = Carried(plan.relation, state_name, tail_name), f"{name}_origins"
+        views.append(origins)
+        found = self._spark.sql(carried.found_sql()).coalesce(1)
+        ranks = [f"CAST({name} AS DECIMAL(38, 0)) AS {name}" for name in ("_id", "_via", "_from")]
+        followed = map_in_arrow(found, follow, ORIGIN).selectExpr("_column", *ranks)
+        followed.createOrReplaceTempView(origins)
+        self._spark.sql(carried.rows_sql(origins)).createOrReplaceTempView(name)
 
     def _files_view(self, name: str, relation: Relation, hidden: bool, paths: list[str]) -> None:
         schema = spark_schema(relation, hidden)
         if paths:
-            frame = self._spark.read.schema(schema).parquet(*(str(self._data_dir / path) for path in paths))
+            frame = self._spark.read.schema(schema).parquet(*(self._store.url(path) for path in paths))
         else:
             frame = self._spark.createDataFrame(self._spark.sparkContext.emptyRDD(), schema)
         frame.createOrReplaceTempView(name)
@@ -327,12 +395,16 @@ class Reader:
         run.report((failed, b""))
 
 
+def map_in_arrow(frame: DataFrame, function: Callable[..., Any], schema: Any) -> DataFrame:
+    """What DataFrame.mapInArrow does, which asks for pandas first and then makes no use of it."""
+    mapped = UserDefinedFunction(function, schema, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    column = mapped(*(frame[name] for name in frame.columns))._jc
+    return DataFrame(frame._jdf.mapInArrow(column, False, None), frame.sparkSession)
+
+
 def pieces(frame: DataFrame, keep: Keep) -> list[dict[str, Any]]:
     """Run a query; what has become of its rows, in their order."""
-    # What DataFrame.mapInArrow does, which asks for pandas first and then makes no use of it.
-    function = UserDefinedFunction(keep, PIECE, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
-    mapped = frame._jdf.mapInArrow(function(*(frame[name] for name in frame.columns))._jc, False, None)
-    found = DataFrame(mapped, frame.sparkSession).toArrow().sort_by("partition").to_pylist()
+    found = map_in_arrow(frame, keep, PIECE).toArrow().sort_by("partition").to_pylist()
     for piece in found:
         if piece["failure"] is not None:
             raise UserError(piece["failure"], "53100", hint=piece["hint"])

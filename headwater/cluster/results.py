@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +21,7 @@ from headwater.core.limits import RESULT_INLINE_BYTES_MAX
 from headwater.core.relation import Relation
 from headwater.formats.arrow import state_schema
 from headwater.persist.results import write_result
+from headwater.persist.store import DataStore
 
 PIECE = "partition INT, stream BINARY, path STRING, rows BIGINT, failure STRING, hint STRING"
 """What is known of a partition's rows: an Arrow stream, or a file, or why neither."""
@@ -33,7 +33,7 @@ _PIECE_NAMES = [column.split()[0] for column in PIECE.split(", ")]
 class Keep:
     """What becomes of one partition; an error of ours comes back as a value, as from other tasks."""
 
-    data_dir: str
+    store: DataStore
     folder: str
     columns: dict[str, Any]  # the result as a Relation
 
@@ -59,7 +59,7 @@ class Keep:
             size += batch.nbytes
             if size > RESULT_INLINE_BYTES_MAX:
                 rows = chain(first, batches)
-                return None, *write_result(Path(self.data_dir), self.folder, rows, schema)
+                return None, *write_result(self.store, self.folder, rows, schema)
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, schema) as writer:
             for batch in first:

@@ -24,9 +24,9 @@ from headwater.cluster.jobs import Jobs
 from headwater.cluster.kernels_spark import prepare
 from headwater.cluster.maintenance import Maintenance
 from headwater.cluster.read import Reader, no_thread
+from headwater.cluster.shared import Shared
 from headwater.cluster.spark import build_session
 from headwater.cluster.verify import Verification
-from headwater.cluster.world import World
 from headwater.core import protocol
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import InvariantViolation, TransientError
@@ -35,8 +35,9 @@ from headwater.core.sockets import socket_path
 from headwater.observe.failpoints import arm_from
 from headwater.observe.log import configure
 from headwater.options import Address, ClusterOptions, UnixAddress
-from headwater.persist.layout import cluster_lock, cluster_scratch, metadata_path
-from headwater.persist.ledger import Ledger
+from headwater.persist.layout import cluster_lock, cluster_scratch, spill_folder
+from headwater.persist.opening import open_ledger, open_store
+from headwater.persist.private import close_to_others
 from headwater.persist.secrets import SecretStore
 
 log = structlog.get_logger("cluster")
@@ -109,8 +110,8 @@ class Connection:
 class Cluster:
     """Converges to what the environment states."""
 
-    def __init__(self, world: World, reader: Reader) -> None:
-        self.world = world
+    def __init__(self, shared: Shared, reader: Reader) -> None:
+        self.shared = shared
         self._reader = reader
         self._ingestions: dict[str, Ingestion] = {}
         self._ending: list[Ingestion] = []  # told to stop, not quite done
@@ -119,7 +120,7 @@ class Cluster:
         self._connection: Connection | None = None
         self._greeting = threading.Lock()
         self._verifications: dict[str, Verification] = {}
-        self._maintenance = Maintenance(world, self._busy, driver_lost)
+        self._maintenance = Maintenance(shared, self._busy, driver_lost)
         self.stopped = threading.Event()
 
     def start(self) -> None:
@@ -143,7 +144,7 @@ class Cluster:
                 welcome = isinstance(hello, protocol.Hello) and self._greet(connection, hello)
             if not welcome:
                 return
-            for status in list(self.world.statuses.values()):
+            for status in list(self.shared.statuses.values()):
                 connection.send(status)
             while (command := connection.receive()) is not None and self._connection is connection:
                 self._obey(command)
@@ -160,7 +161,7 @@ class Cluster:
             connection.send(protocol.Refused(self._epoch))
             return False
         self._epoch = hello.epoch
-        self.world.ts_floor = max(self.world.ts_floor, hello.ts_floor)
+        self.shared.ts_floor = max(self.shared.ts_floor, hello.ts_floor)
         # Before reports can go there: an environment takes what comes first for the answer.
         connection.send(protocol.Welcome(protocol.PROTOCOL_VERSION, os.getpid()))
         # Nobody waits for these any more; what is still wanted is asked for again, and then answered once.
@@ -206,7 +207,7 @@ class Cluster:
             hint = "SELECT * FROM mz_internal.mz_source_statuses says why."
             self.report(protocol.PeekFailed(command.peek_id, "55000", message, None, hint))
             return
-        verification = Verification(self.world, ingestion, command)
+        verification = Verification(self.shared, ingestion, command)
         self._verifications = {
             id_: other for id_, other in list(self._verifications.items()) if other.alive()
         }
@@ -227,23 +228,23 @@ class Cluster:
                 self.report(message)
             return
         try:
-            ingestion = Ingestion(self.world, command, driver_lost)
+            ingestion = Ingestion(self.shared, command, driver_lost)
             ingestion.start()
         except RuntimeError as error:  # the machine has no thread for it, nor for others; stated again soon
             what = f"could not start a thread for source {command.source_id}"
-            self.world.set_status(command.source_id, "stalled", what, THREADS)
+            self.shared.set_status(command.source_id, "stalled", what, THREADS)
             raise TransientError(what, THREADS) from error
         except Exception as error:
             # The other sources are stated next, and run.
             log.exception("a source cannot be run", source=command.source_id)
-            self.world.set_status(command.source_id, "failed", f"internal: {error!r}", START_AGAIN)
+            self.shared.set_status(command.source_id, "failed", f"internal: {error!r}", START_AGAIN)
             return
         self._ingestions[command.source_id] = ingestion
 
     def _stop_unstated(self) -> None:
         for source_id in [id_ for id_ in self._ingestions if id_ not in self._stated]:
             self._stop(source_id)
-        for collection_id, as_of in self.world.ledger.superseded():
+        for collection_id, as_of in self.shared.ledger.superseded():
             self.report(protocol.Folded(collection_id, as_of, 0.0))
 
     def _stop(self, source_id: str) -> None:
@@ -256,7 +257,7 @@ class Cluster:
     def _drop(self, ids: list[str]) -> None:
         for id_ in ids:
             self._stop(id_)
-            self.world.statuses.pop(id_, None)
+            self.shared.forget_status(id_)
         self._maintenance.drop(ids)
 
     def _busy(self, collection_id: str) -> bool:
@@ -301,6 +302,7 @@ def run_cluster(options: ClusterOptions) -> None:
     """The process: start Spark, listen, serve until told to end."""
     configure(options.log)
     arm_from(os.environ)
+    close_to_others(options.data_dir)
     lock = cluster_lock(options.data_dir, options.name).open("a+")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -312,29 +314,31 @@ def run_cluster(options: ClusterOptions) -> None:
     lock.write(f"{os.getpid()}\n")
     lock.flush()
     scratch = cluster_scratch(options.data_dir, options.name)
-    shutil.rmtree(scratch, ignore_errors=True)  # what a process that was killed has left
+    for folder in (scratch, spill_folder(options.data_dir)):
+        shutil.rmtree(folder, ignore_errors=True)  # what a process that was killed has left
     spark = build_session(options.spark, scratch)
     prepare(spark)
-    ledger = Ledger(metadata_path(options.data_dir), f"cluster-{options.name}")
+    ledger = open_ledger(options.data_dir, f"cluster-{options.name}")
+    store = open_store(options.data_dir)
     cluster: Cluster
-    world = World(
-        options.data_dir,
+    shared = Shared(
+        store,
         scratch,
         ledger,
         Jobs(spark.sparkContext),
         SYSTEM_CLOCK,
         spark.sparkContext.defaultParallelism,
         lambda message, payload=b"": cluster.report(message, payload),
-        SecretStore(options.data_dir).get,
+        SecretStore(store).get,
     )
-    reader = Reader(spark, options.data_dir, lambda messages: cluster.report_all(messages), driver_lost)
-    cluster = Cluster(world, reader)
+    reader = Reader(spark, store, lambda messages: cluster.report_all(messages), driver_lost)
+    cluster = Cluster(shared, reader)
     cluster.start()
     sock = listen(options.listen)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: cluster.stopped.set())
     threading.Thread(target=_accept, args=(sock, cluster), name="accept", daemon=True).start()
-    threading.Thread(target=world.jobs.warm, name="warm", daemon=True).start()
+    threading.Thread(target=shared.jobs.warm, name="warm", daemon=True).start()
     log.info("cluster ready", cluster=options.name, listen=str(options.listen), spark=options.spark.master)
     cluster.stopped.wait()
     sock.close()

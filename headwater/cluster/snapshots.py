@@ -18,28 +18,28 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from headwater.cluster.donors import is_own
+from headwater.cluster.difference import DifferenceTask
 from headwater.cluster.jobs import Pool
-from headwater.cluster.tasks import CopyTask, GroupTask, PruneTask, SnapshotTask, WidenTask
-from headwater.cluster.world import World
+from headwater.cluster.shared import Shared
+from headwater.cluster.tasks import CopyTask, GroupTask, PruneTask, SnapshotTask, WidenTask, bucket_count
 from headwater.core.change import FileEntry
 from headwater.core.errors import DefiniteError, TransientError
 from headwater.core.limits import (
     DELTA_COMMITS_CONCURRENT_MAX,
-    FOLD_BUCKET_BYTES,
     FOLD_TASK_MEMORY_BYTES,
     SNAPSHOT_CHUNK_ROWS,
     SNAPSHOT_GROUP_CHUNKS_MAX,
 )
+from headwater.core.points import Copied, Point, Widened, point_text
 from headwater.observe.failpoints import failpoint
+from headwater.persist.ledger import Filled
 from headwater.persist.state import commit_state
-from headwater.sources.contract import Export, Side, SnapshotChunk, SnapshotPoint
+from headwater.sources.contract import Export, SnapshotChunk, SnapshotPoint
 
 if TYPE_CHECKING:
-    from headwater.cluster.ingestion import Ingestion
+    from headwater.cluster.backfill import Host
 
-States = dict[str, tuple[int, list[FileEntry]]]
-"""By table: its Delta version and the files in it."""
+States = dict[str, Filled]
 
 
 @dataclass(slots=True)
@@ -48,7 +48,8 @@ class Table:
 
     export: Export
     joined_ts: int
-    point: Any
+    point: Point | None
+    refilling: bool = False  # it was readable before
     before: Mapping[int, FileEntry] = field(default_factory=dict)  # chunks of an earlier attempt
     missing: tuple[SnapshotChunk, ...] = ()
     done: list[FileEntry] = field(default_factory=list)
@@ -89,20 +90,20 @@ class Snapshots:
 
     def __init__(
         self,
-        world: World,
-        ingestion: Ingestion,
+        shared: Shared,
+        host: Host,
         wanted: Callable[[str], bool],
         stopping: threading.Event,
         claim: str,
     ) -> None:
-        self._world = world
+        self._shared = shared
         self._claim = claim  # on all that is written, until the tables are readable
-        self._ingestion = ingestion
+        self._host = host
         self._wanted = wanted  # whether a table has not been dropped meanwhile
         self._stopping = stopping
 
     def read(
-        self, prepared: SnapshotPoint, points: Mapping[str, Any], exports: Iterable[Export]
+        self, prepared: SnapshotPoint, points: Mapping[str, Point], exports: Iterable[Export]
     ) -> States | None:
         """The states of all tables that are not readable yet; None when it was stopped on the way."""
         begun = [self._begin(prepared, points, export) for export in exports]
@@ -117,34 +118,37 @@ class Snapshots:
     def _is_wanted(self, table: Table) -> bool:
         return self._wanted(table.export.table_id)
 
-    def _begin(self, prepared: SnapshotPoint, points: Mapping[str, Any], export: Export) -> Table | None:
-        ledger, id_ = self._world.ledger, export.table_id
+    def _begin(self, prepared: SnapshotPoint, points: Mapping[str, Point], export: Export) -> Table | None:
+        ledger, id_ = self._shared.ledger, export.table_id
         collection = ledger.collection(id_)
         if collection is None:
             return None
-        if collection.hydrated:
-            self._ingestion.backfilled(id_, [])
+        if not collection.filling:
+            self._host.backfilled(id_, [])
             return None
-        table = Table(export, collection.joined_ts, collection.point, ledger.chunks(id_))
+        if point_text(collection.point) != point_text(points[id_]):
+            raise TransientError(f"another process has begun to read table {id_}")
+        at, refilling = collection.joined_ts, collection.refilling
+        table = Table(export, at, collection.point, refilling, ledger.chunks(id_))
         try:
             table.missing = prepared.chunks(export, points[id_], table.before.keys())
         except DefiniteError as error:
             self._poison(table, error)
-        self._ingestion.backfill_progress(id_, table.known, table.staged)
+        self._host.tallies.progress(id_, table.known, table.staged)
         return table
 
     def _poison(self, table: Table, error: DefiniteError) -> None:
         """Whoever reads the table is told; it becomes readable only for that."""
         table.failed = True
         id_ = table.export.table_id
-        self._world.ledger.poison(id_, table.joined_ts, error.position, error.message)
-        self._ingestion.poisoned(id_, error.message)
+        self._shared.ledger.poison(id_, table.joined_ts, error)
+        self._host.stopped(id_, error)
 
     # Chunks
 
     def _fetch(self, tables: list[Table]) -> bool:
         """All chunks that are missing, several groups at a time; False when it was stopped."""
-        width = max(1, self._world.cores - 1)  # one place stays free for ticks
+        width = max(1, self._shared.cores - 1)  # one place stays free for ticks
         waiting, running = deque(groups(tables)), dict[Future[list[Any]], Group]()
         with ThreadPoolExecutor(width, "chunk") as pool:
             while waiting or running:
@@ -160,7 +164,7 @@ class Snapshots:
 
     def _run(self, group: Group) -> list[Any]:
         tasks = tuple(self._task(chunk, table.joined_ts) for table, chunk in group)
-        results: list[Any] = self._world.jobs.run([GroupTask(tasks)], Pool.BACKFILLS)[0]
+        results: list[Any] = self._shared.jobs.run([GroupTask(tasks)], Pool.BACKFILLS)[0]
         return results
 
     def _finished(self, group: Group, results: list[Any]) -> None:
@@ -170,77 +174,93 @@ class Snapshots:
                 if not table.failed:
                     self._poison(table, result)
             else:
-                written.append((table.export.table_id, chunk.index, result))
+                written.append((table.export.table_id, table.point, chunk.index, result))
                 table.done.append(result)
+                self._host.tallies.fetched(table.export.table_id, result)
         failpoint("backfill.before_chunk")
-        self._world.ledger.add_chunks(written)
+        self._shared.ledger.add_chunks(written)
         for table in {id(table): table for table, _ in group}.values():
             staged = table.staged
-            self._ingestion.backfill_progress(table.export.table_id, max(table.known, staged), staged)
+            self._host.tallies.progress(table.export.table_id, max(table.known, staged), staged)
 
     def _task(self, chunk: SnapshotChunk, as_of: int) -> SnapshotTask | CopyTask:
-        data_dir = str(self._world.data_dir)
-        if not is_own(chunk.point):
-            return SnapshotTask(data_dir, self._claim, as_of, chunk)
+        store = self._shared.store
+        if not isinstance(chunk.point, Copied):
+            return SnapshotTask(store, self._claim, as_of, chunk)
         # The donor's rows as of the binding at which the table joined.
-        donor = self._member(chunk.details)
+        donor = self._member(chunk.point.donor_id)
         ours = dict(zip(donor.columns, donor.relation.column_names(), strict=True))
         columns = tuple(ours[name] for name in chunk.export.columns)
-        plan = self._world.ledger.read_plan(donor.table_id, as_of)
-        return CopyTask(data_dir, self._claim, plan, columns, chunk.export, as_of, FOLD_TASK_MEMORY_BYTES)
+        plan = self._shared.ledger.read_plan(donor.table_id, as_of)
+        return CopyTask(store, self._claim, plan, columns, chunk.export, as_of, FOLD_TASK_MEMORY_BYTES)
 
     def _member(self, table_id: str) -> Export:
-        found = self._ingestion.member(table_id)
+        found = self._host.members.exports.get(table_id)
         if found is None:
             raise TransientError(f"table {table_id} went away while another was made from it")
         return found
 
     # Files
 
-    def _committed(self, table: Table) -> tuple[str, tuple[int, list[FileEntry]]]:
-        """The Delta table holds just what was read."""
+    def _committed(self, table: Table) -> tuple[str, Filled]:
+        """The Delta table holds just what was read; or what there is gets what it lacks."""
         export = table.export
         files = [] if table.failed else self._files(table)
-        now_ms = self._world.clock.now_ms()
+        if table.refilling:
+            return export.table_id, Filled(table.point, [] if table.failed else self._changes(table, files))
+        now_ms = self._shared.clock.now_ms()
         version = commit_state(
-            self._world.data_dir, export.table_id, export.relation, files, table.joined_ts, now_ms
+            self._shared.store, export.table_id, export.stored, files, table.joined_ts, now_ms
         )
-        return export.table_id, (version, files)
+        return export.table_id, Filled(table.point, files, version)
+
+    def _changes(self, table: Table, found: list[FileEntry]) -> list[FileEntry]:
+        """What makes the table what was read, as changes at the binding at which it joined."""
+        plan = self._shared.ledger.read_plan(table.export.table_id, table.joined_ts)
+        buckets = bucket_count(self._shared.store, plan, found)
+        tasks = [
+            DifferenceTask(
+                *(self._shared.store, self._claim, plan, tuple(found), bucket, buckets),
+                FOLD_TASK_MEMORY_BYTES,
+            )
+            for bucket in range(buckets)
+        ]
+        changes = self._shared.jobs.run(tasks, Pool.BACKFILLS)
+        return [file for file in changes if file.rows or file.resets]
 
     def _files(self, table: Table) -> list[FileEntry]:
         files = [file for file in table.done if file.rows]
         earlier = [file for file in table.before.values() if file.rows]
         if any(chunk.index < 0 for chunk in table.missing):
             earlier = self._pruned(table, earlier, files)
-        side = Side.of(table.point)
-        if side is not None:
-            return self._widened(table, side.base_id, earlier + files)
+        if isinstance(table.point, Widened):
+            return self._widened(table, table.point.base_id, earlier + files)
         return earlier + files
 
     def _pruned(self, table: Table, earlier: list[FileEntry], later: list[FileEntry]) -> list[FileEntry]:
         """Files of an earlier point, without the rows that a later one has too."""
         if not later:
             return earlier
-        data_dir = str(self._world.data_dir)
+        store = self._shared.store
         tasks = [
             PruneTask(
-                *(data_dir, self._claim, table.export, table.joined_ts, index, file, tuple(later)),
+                *(store, self._claim, table.export, table.joined_ts, index, file, tuple(later)),
                 FOLD_TASK_MEMORY_BYTES,
             )
             for index, file in enumerate(earlier)
         ]
-        return [file for file in self._world.jobs.run(tasks, Pool.BACKFILLS) if file.rows]
+        return [file for file in self._shared.jobs.run(tasks, Pool.BACKFILLS) if file.rows]
 
     def _widened(self, table: Table, base_id: str, side: list[FileEntry]) -> list[FileEntry]:
         """The base's rows as of the binding at which the wider table joined, with what the side has."""
         base = self._member(base_id)
-        plan = self._world.ledger.read_plan(base_id, table.joined_ts)
-        buckets = 1 + (plan.bytes() + sum(file.bytes for file in side)) // FOLD_BUCKET_BYTES
+        plan = self._shared.ledger.read_plan(base_id, table.joined_ts)
+        buckets = bucket_count(self._shared.store, plan, side)
         tasks = [
             WidenTask(
-                *(str(self._world.data_dir), self._claim, plan, base, tuple(side), table.export),
+                *(self._shared.store, self._claim, plan, base, tuple(side), table.export),
                 *(table.joined_ts, bucket, buckets, FOLD_TASK_MEMORY_BYTES),
             )
             for bucket in range(buckets)
         ]
-        return [file for file in self._world.jobs.run(tasks, Pool.BACKFILLS) if file.rows]
+        return [file for file in self._shared.jobs.run(tasks, Pool.BACKFILLS) if file.rows]

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.core.errors import UserError
+from headwater.core.limits import RESULT_BATCH_BYTES_MAX
 from headwater.options import SPARK_MASTER, SparkOptions
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -20,9 +21,12 @@ _DEFAULTS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.ansi.doubleQuotedIdentifiers": "true",
     "spark.sql.session.timeZone": "UTC",
+    # Of moments that a filter compares with, which java.sql.Timestamp cannot be near the ends of their range.
+    "spark.sql.datetime.java8API.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.filterPushdown": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(RESULT_BATCH_BYTES_MAX),
     "spark.sql.caseSensitive": "true",
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     "spark.scheduler.mode": "FAIR",

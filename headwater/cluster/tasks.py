@@ -14,29 +14,40 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater.cluster.ahead import ahead
-from headwater.core.change import FileEntry, ReadPlan
-from headwater.core.clock import unique_name
+from headwater.core.change import FLAWS, OP, SEQUENCE, FetchedFile, FileEntry, ReadPlan, Received
 from headwater.core.errors import DefiniteError, HeadwaterError, InvariantViolation, TransientError
-from headwater.core.limits import BACKFILL_NICENESS
-from headwater.core.relation import Relation
+from headwater.core.limits import (
+    BACKFILL_NICENESS,
+    FOLD_BUCKET_BYTES,
+    FOLD_BUCKET_WEIGHT_BYTES,
+    ROW_GROUP_BYTES_MAX,
+)
+from headwater.core.quoting import quoted
 from headwater.formats.arrow import change_schema, state_schema
-from headwater.persist.combine import BELOW_ZERO, quote, relation_sql, scan_files
-from headwater.persist.files import DAMAGE_HINT, damage, write_file
+from headwater.formats.columns import map_distinct
+from headwater.formats.jsonb import canonical_jsonb
+from headwater.persist.combine import BELOW_ZERO, relation_sql, same_key, scan_files
+from headwater.persist.files import DAMAGE_HINT, damage, weigh, write_file
 from headwater.persist.layout import change_file, state_file
 from headwater.persist.secrets import SecretStore
+from headwater.persist.store import DataStore
 from headwater.sources import SOURCE_TYPES
 from headwater.sources.contract import Export, ReadChunk, ReadPart, Reset, SnapshotChunk
+
+_BATCH_ROWS_MAX = 122_880
+_PART_SEQUENCES = 2**40
+"""More changes than one part of a tick can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +63,14 @@ class Written:
 
     files: tuple[tuple[str, FileEntry], ...]
     errors: tuple[tuple[str, DefiniteError], ...]
+    received: tuple[tuple[str, Received], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ReadTask:
     """Read a part of a tick and write the change files of its exports."""
 
-    data_dir: str
+    store: DataStore
     claim: str
     ts: int
     part: ReadPart
@@ -68,11 +80,14 @@ class ReadTask:
         exports: dict[str, Export] = {}
         errors: dict[str, DefiniteError] = {}
         resets: set[str] = set()
+        received: dict[str, Received] = {}
         for export, found in SOURCE_TYPES[self.part.source_type].read(self.part):
             id_ = export.table_id
             exports[id_] = export
             if isinstance(found, DefiniteError):
                 errors.setdefault(id_, found)
+            elif isinstance(found, Received):
+                received[id_] = found
             elif isinstance(found, Reset):
                 batches[id_] = []
                 resets.add(id_)
@@ -83,12 +98,60 @@ class ReadTask:
             for id_, parts in batches.items()
             if id_ not in errors
         ]
-        return Written(tuple(files), tuple(errors.items()))
+        for id_ in batches.keys() - received.keys():
+            received[id_] = sum((_values(exports[id_], batch) for batch in batches[id_]), Received())
+        return Written(tuple(files), tuple(errors.items()), tuple(received.items()))
 
     def _write(self, export: Export, batches: list[pa.RecordBatch], resets: bool) -> FileEntry:
-        path = change_file(export.table_id, self.ts, self.part.index, self.claim, unique_name()[:8])
-        schema = change_schema(export.relation)
-        return replace(write_file(Path(self.data_dir), path, iter(batches), schema), resets=resets)
+        path = change_file(export.table_id, self.ts, self.part.index, self.claim)
+        stamped = (stamp(batch, export, self.ts, self.part.index) for batch in batches)
+        written = write_file(self.store, path, stamped, change_schema(export.stored))
+        return replace(written, resets=resets)
+
+
+def stamp(batch: pa.RecordBatch, export: Export, ts: int, index: int) -> pa.RecordBatch:
+    """Changes that were read become changes at a timestamp, in the order of the tick's parts.
+
+    The upstream's own order is not asked any more: it may not be one line, or begin anew.
+    """
+    sequence = pc.add(batch.column(SEQUENCE), index * _PART_SEQUENCES)
+    tick = pa.repeat(pa.scalar(ts, pa.int64()), batch.num_rows)
+    columns = stored_columns(batch, export, ts)
+    return pa.RecordBatch.from_arrays(
+        [*columns, batch.column(OP), sequence, tick], schema=change_schema(export.stored)
+    )
+
+
+def stored_columns(batch: pa.RecordBatch, export: Export, ts: int) -> list[pa.Array]:
+    """The columns of what was read as files have them: flaws are what the table wants of them."""
+    columns = [batch.column(place) for place in range(len(export.relation.columns))]
+    return [*columns, _flaws(batch, export, ts)]
+
+
+def _flaws(batch: pa.RecordBatch, export: Export, ts: int) -> pa.Array:
+    wanted = export.on_value_error
+    if FLAWS not in batch.schema.names or not (wanted.fails or wanted.column):
+        return pa.nulls(batch.num_rows, pa.string())
+    told = batch.column(FLAWS)
+    if wanted.column is None:
+        return pc.binary_join_element_wise(told, str(ts), "\n")
+    values = pc.list_element(pc.split_pattern(told, "\n", max_splits=1), 0)
+    return map_distinct(values, canonical_jsonb, pa.string())
+
+
+def _values(export: Export, batch: pa.RecordBatch) -> Received:
+    """Rows that are the upstream's own messages: each a row, of so many bytes without what we add."""
+    own = export.relation.column_names()
+    return Received(batch.num_rows, sum(batch.column(name).nbytes for name in own))
+
+
+def received(parts: Sequence[Written]) -> dict[str, Received]:
+    """What came for each table of a tick."""
+    found: dict[str, Received] = {}
+    for part in parts:
+        for id_, came in part.received:
+            found[id_] = found.get(id_, Received()) + came
+    return found
 
 
 def gather(parts: Sequence[Written]) -> tuple[dict[str, list[FileEntry]], dict[str, DefiniteError]]:
@@ -108,17 +171,35 @@ def gather(parts: Sequence[Written]) -> tuple[dict[str, list[FileEntry]], dict[s
 class SnapshotTask:
     """Read a chunk of a snapshot and write it as a state file; part of a `GroupTask`."""
 
-    data_dir: str
+    store: DataStore
     claim: str
     as_of: int
     chunk: SnapshotChunk
 
-    def run(self, read: ReadChunk) -> FileEntry:
+    def run(self, read: ReadChunk) -> FetchedFile:
         export = self.chunk.export
-        path = state_file(export.table_id, self.as_of, self.chunk.index, self.claim, unique_name()[:8])
+        path = state_file(export.table_id, self.as_of, self.chunk.index, self.claim)
         # The upstream goes on sending while a file is written.
+        sizes: list[int] = []
         with closing(ahead(read(self.chunk))) as batches:
-            return write_file(Path(self.data_dir), path, batches, state_schema(export.relation))
+            rows = in_state(_sized(batches, sizes), export, self.as_of)
+            file = write_file(self.store, path, rows, state_schema(export.stored))
+        received = Received(file.rows, sum(sizes))
+        return FetchedFile(file.path, file.rows, file.bytes, flawed=file.flawed, received=received)
+
+
+def _sized(batches: Iterator[pa.RecordBatch], sizes: list[int]) -> Iterator[pa.RecordBatch]:
+    """The same batches; their sizes are put into the list."""
+    for batch in batches:
+        sizes.append(batch.nbytes)
+        yield batch
+
+
+def in_state(batches: Iterator[pa.RecordBatch], export: Export, ts: int) -> Iterator[pa.RecordBatch]:
+    """The rows of a chunk as state files have them."""
+    schema = state_schema(export.stored)
+    for batch in batches:
+        yield pa.RecordBatch.from_arrays(stored_columns(batch, export, ts), schema=schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +219,7 @@ class GroupTask:
                         continue
                     kind = task.chunk.source_type
                     if kind not in readers:
-                        secrets = SecretStore(Path(task.data_dir)).get
+                        secrets = SecretStore(task.store).get
                         readers[kind] = stack.enter_context(SOURCE_TYPES[kind].reading(secrets))
                     results.append(task.run(readers[kind]))
                 except DefiniteError as error:
@@ -150,7 +231,7 @@ class GroupTask:
 class CopyTask:
     """Write another table's rows as a state file of a new one, with the columns that it takes."""
 
-    data_dir: str
+    store: DataStore
     claim: str
     plan: ReadPlan  # the other table's
     columns: tuple[str, ...]  # of the other table, in the new one's order
@@ -159,22 +240,33 @@ class CopyTask:
     memory_bytes: int
 
     def run(self) -> FileEntry:
-        data_dir, id_ = Path(self.data_dir), self.export.table_id
+        store, id_ = self.store, self.export.table_id
+        _check_flawless(self.plan)
+        stored = self.export.stored
         named = ", ".join(
-            f"{quote(theirs)} AS {quote(ours)}"
+            f"{quoted(theirs)} AS {quoted(ours)}"
             for theirs, ours in zip(self.columns, self.export.relation.column_names(), strict=True)
         )
-        query = f"SELECT {named} FROM {relation_sql(self.plan, data_dir)}"
-        path = state_file(id_, self.as_of, 0, self.claim, unique_name()[:8])
+        query = f"SELECT {named}, NULL AS {quoted(str(stored.flaws))} FROM {relation_sql(self.plan, store)}"
+        path = state_file(id_, self.as_of, 0, self.claim)
         inputs = (*self.plan.state, *self.plan.tail)
-        return _write_query(data_dir, query, inputs, path, id_, self.export.relation, self.memory_bytes)
+        return write_query(store, query, inputs, path, id_, state_schema(stored), self.memory_bytes)
+
+
+def _check_flawless(plan: ReadPlan) -> None:
+    """What says which values were not stored speaks of one table's columns, and not of another's."""
+    if plan.flawed:
+        raise TransientError(
+            f"table {plan.collection_id} got values that cannot be stored while another was made from it",
+            hint="It is read from the upstream instead, which needs nothing of you.",
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class PruneTask:
     """Write those rows of a chunk whose keys chunks of a later point do not have."""
 
-    data_dir: str
+    store: DataStore
     claim: str
     export: Export
     as_of: int
@@ -184,16 +276,16 @@ class PruneTask:
     memory_bytes: int
 
     def run(self) -> FileEntry:
-        data_dir, relation = Path(self.data_dir), self.export.relation
-        keys = ", ".join(map(quote, relation.key_names()))
-        path = state_file(self.export.table_id, self.as_of, self.index, self.claim, unique_name()[:8])
+        store, relation = self.store, self.export.stored
+        keys = [quoted(name) for name in relation.key_names()]
+        path = state_file(self.export.table_id, self.as_of, self.index, self.claim)
         query = (
-            f"SELECT * FROM {scan_files(data_dir, (self.file,))}"
-            f" ANTI JOIN (SELECT {keys} FROM {scan_files(data_dir, self.later)}) USING ({keys})"
+            f"SELECT * FROM {scan_files(store, (self.file,))} AS s"
+            f" ANTI JOIN {scan_files(store, self.later)} AS later ON {same_key('s', 'later', keys)}"
         )
-        return _write_query(
-            *(data_dir, query, (self.file, *self.later), path),
-            *(self.export.table_id, relation, self.memory_bytes),
+        return write_query(
+            *(store, query, (self.file, *self.later), path),
+            *(self.export.table_id, state_schema(relation), self.memory_bytes),
         )
 
 
@@ -201,7 +293,7 @@ class PruneTask:
 class WidenTask:
     """Write one bucket of a table's rows joined with further columns, as a state file of the wider one."""
 
-    data_dir: str
+    store: DataStore
     claim: str
     plan: ReadPlan  # the narrower table's
     base: Export
@@ -213,29 +305,35 @@ class WidenTask:
     memory_bytes: int
 
     def run(self) -> FileEntry:
-        data_dir, export = Path(self.data_dir), self.export
-        path = state_file(export.table_id, self.as_of, self.bucket, self.claim, unique_name()[:8])
+        store, export = self.store, self.export
+        path = state_file(export.table_id, self.as_of, self.bucket, self.claim)
         if not self.side:
-            return write_file(data_dir, path, iter(()), state_schema(export.relation))
+            return write_file(store, path, iter(()), state_schema(export.stored))
+        _check_flawless(self.plan)
         ours = dict(zip(export.columns, export.relation.column_names(), strict=True))
         theirs = dict(zip(self.base.columns, self.base.relation.column_names(), strict=True))
         keys = [export.columns[position] for position in export.relation.keys[0]]
-        same = " AND ".join(f"b.{quote(theirs[key])} = s.{quote(ours[key])}" for key in keys)
-        named = ", ".join(
-            f"b.{quote(theirs[name])} AS {quote(ours[name])}"
-            if name in theirs and name not in keys
-            else f"s.{quote(ours[name])}"
-            for name in export.columns
+        pairs = ((f"b.{quoted(theirs[key])}", f"s.{quoted(ours[key])}") for key in keys)
+        same = " AND ".join(f"{base} IS NOT DISTINCT FROM {side}" for base, side in pairs)
+        either = {key: f"coalesce(s.{quoted(ours[key])}, b.{quoted(theirs[key])})" for key in keys}
+        values = {name: f"s.{quoted(ours[name])}" for name in export.columns if name not in theirs}
+        values |= {name: f"b.{quoted(theirs[name])}" for name in export.columns if name in theirs} | either
+        named = ", ".join(f"{values[name]} AS {quoted(ours[name])}" for name in export.columns)
+        named += f", s.{quoted(str(export.stored.flaws))}"
+        where = (
+            f" WHERE hash({', '.join(either.values())}) % {self.buckets} = {self.bucket}"
+            if self.buckets > 1
+            else ""
         )
-        hashed = ", ".join(f"s.{quote(ours[key])}" for key in keys)
-        where = f" WHERE hash({hashed}) % {self.buckets} = {self.bucket}" if self.buckets > 1 else ""
+        # Rows that only the base has are deleted on the way, but one may have changed its key and taken
+        # values along.
         query = (
-            f"SELECT {named} FROM {scan_files(data_dir, self.side)} AS s"
-            f" LEFT JOIN {relation_sql(self.plan, data_dir)} AS b ON {same}{where}"
+            f"SELECT {named} FROM {scan_files(store, self.side)} AS s"
+            f" FULL JOIN {relation_sql(self.plan, store)} AS b ON {same}{where}"
         )
         inputs = (*self.plan.state, *self.plan.tail, *self.side)
-        return _write_query(
-            data_dir, query, inputs, path, export.table_id, export.relation, self.memory_bytes
+        return write_query(
+            store, query, inputs, path, export.table_id, state_schema(export.stored), self.memory_bytes
         )
 
 
@@ -247,7 +345,7 @@ class FoldTask:
     hashes to its bucket.
     """
 
-    data_dir: str
+    store: DataStore
     claim: str
     plan: ReadPlan
     bucket: int
@@ -255,23 +353,16 @@ class FoldTask:
     memory_bytes: int
 
     def run(self) -> FileEntry:
-        data_dir = Path(self.data_dir)
+        store = self.store
         relation = self.plan.relation
-        names = relation.key_names() or relation.column_names()
-        rows = relation_sql(self.plan, data_dir, checked=True)
-        where = (
-            f" WHERE hash({', '.join(map(quote, names))}) % {self.buckets} = {self.bucket}"
-            if self.buckets > 1
-            else ""
-        )
-        order = f" ORDER BY {', '.join(map(quote, relation.key_names()))}" if relation.keys else ""
-        path = state_file(
-            self.plan.collection_id, self.plan.as_of, self.bucket, self.claim, unique_name()[:8]
-        )
-        query = f"SELECT * FROM {rows}{where}{order}"
+        share = (self.bucket, self.buckets) if self.buckets > 1 else None
+        rows = relation_sql(self.plan, store, checked=True, share=share)
+        order = f" ORDER BY {', '.join(map(quoted, relation.key_names()))}" if relation.keys else ""
+        path = state_file(self.plan.collection_id, self.plan.as_of, self.bucket, self.claim)
+        query = f"SELECT * FROM {rows}{order}"
         inputs = (*self.plan.state, *self.plan.tail)
-        return _write_query(
-            data_dir, query, inputs, path, self.plan.collection_id, relation, self.memory_bytes
+        return write_query(
+            store, query, inputs, path, self.plan.collection_id, state_schema(relation), self.memory_bytes
         )
 
 
@@ -279,7 +370,7 @@ class FoldTask:
 class PackTask:
     """Put small files of an appended table together into one, dropping the hidden columns."""
 
-    data_dir: str
+    store: DataStore
     claim: str
     plan: ReadPlan
     files: tuple[FileEntry, ...]
@@ -287,39 +378,65 @@ class PackTask:
     memory_bytes: int
 
     def run(self) -> FileEntry:
-        data_dir = Path(self.data_dir)
+        store = self.store
         relation = self.plan.relation
-        listed = ", ".join(map(quote, relation.column_names()))
-        path = state_file(self.plan.collection_id, self.plan.as_of, self.index, self.claim, unique_name()[:8])
-        query = f"SELECT {listed} FROM {scan_files(data_dir, self.files)}"
-        return _write_query(
-            data_dir, query, self.files, path, self.plan.collection_id, relation, self.memory_bytes
+        listed = ", ".join(map(quoted, relation.column_names()))
+        path = state_file(self.plan.collection_id, self.plan.as_of, self.index, self.claim)
+        query = f"SELECT {listed} FROM {scan_files(store, self.files)}"
+        return write_query(
+            store,
+            query,
+            self.files,
+            path,
+            self.plan.collection_id,
+            state_schema(relation),
+            self.memory_bytes,
         )
 
 
-def _write_query(
-    data_dir: Path,
+def bucket_count(store: DataStore, plan: ReadPlan, others: Sequence[FileEntry] = ()) -> int:
+    """Into how many buckets a table's rows, combined and joined with others, are split for their tasks."""
+    files = (*plan.state, *plan.tail, *others)
+    buckets = 1 + sum(file.bytes for file in files) // FOLD_BUCKET_BYTES
+    passing = plan.discipline == "counted" and not others and not any(file.deletes for file in plan.tail)
+    if passing:
+        return buckets
+    return max(buckets, 1 + weigh(store, files).bytes // FOLD_BUCKET_WEIGHT_BYTES)
+
+
+@contextmanager
+def task_database(store: DataStore, memory_bytes: int) -> Iterator[duckdb.DuckDBPyConnection]:
+    """DuckDB for one task: bounded in memory, and what goes beyond that lies with the rest of our files."""
+    with store.spill() as spilled:
+        bounds = {"memory_limit": f"{memory_bytes}B", "temp_directory": spilled}
+        with duckdb.connect(config={**bounds, "threads": 1}) as connection:
+            connection.execute("SET TimeZone = 'UTC'")
+            yield connection
+
+
+def write_query(
+    store: DataStore,
     query: str,
     inputs: Sequence[FileEntry],
     path: str,
     table_id: str,
-    relation: Relation,
+    schema: pa.Schema,
     memory_bytes: int,
 ) -> FileEntry:
-    schema = state_schema(relation)
-    with duckdb.connect() as connection:
-        connection.execute(f"SET memory_limit = '{memory_bytes}B'; SET threads = 1; SET TimeZone = 'UTC'")
+    """What a query over files comes to, as a file."""
+    batch_rows = min(weigh(store, inputs).rows(ROW_GROUP_BYTES_MAX), _BATCH_ROWS_MAX)
+    with task_database(store, memory_bytes) as connection:
         try:
-            reader = connection.sql(query).to_arrow_reader(122_880)
-            return write_file(data_dir, path, _cast(reader, schema), schema)
-        except duckdb.OutOfMemoryException as error:
-            raise TransientError(
-                f"a fold of table {table_id} needs more than {memory_bytes} bytes of memory",
-                hint="Free space in the directory for temporary files.",
-            ) from error
+            reader = connection.sql(query).to_arrow_reader(batch_rows)
+            return write_file(store, path, _cast(reader, schema), schema)
         except (duckdb.Error, pa.ArrowException, TransientError) as error:
+            if isinstance(error, duckdb.OutOfMemoryException) or str(error).startswith("Out of Memory"):
+                raise TransientError(
+                    f"a fold of table {table_id} needs more than {memory_bytes} bytes of memory",
+                    hint="Free space in the data directory.",
+                ) from error
             # Also an error that seems to be the writer's: it reads while it writes.
-            found = damage(data_dir, inputs)
+            found = damage(store, inputs)
             if found is not None:
                 raise TransientError(found, DAMAGE_HINT) from error
             if isinstance(error, TransientError):
@@ -331,8 +448,15 @@ def _write_query(
             ) from error
 
 
-def _cast(reader: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for batch in reader:
+def _cast(reader: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    batches = iter(reader)
+    while True:
+        try:
+            batch = next(batches, None)
+        except OSError as error:  # of the query, by way of Arrow; not of the file that is written
+            raise pa.ArrowInvalid(str(error)) from error
+        if batch is None:
+            return
         yield batch if batch.schema == schema else batch.cast(schema)
 
 

@@ -15,7 +15,6 @@ Nothing of the table is touched, and its source goes on.
 
 from __future__ import annotations
 
-import shutil
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +25,7 @@ from headwater.cluster.compare import CompareTask, Comparison, FetchTask
 from headwater.cluster.ingestion import Ingestion
 from headwater.cluster.jobs import DriverLost, Pool
 from headwater.cluster.read import SEE_LOG
-from headwater.cluster.world import World
+from headwater.cluster.shared import Shared
 from headwater.core.change import FileEntry, ReadPlan
 from headwater.core.errors import DefiniteError, HeadwaterError, UserError
 from headwater.core.limits import (
@@ -37,7 +36,10 @@ from headwater.core.limits import (
     VERIFY_ROUNDS_MAX,
     VERIFY_ROWS_MAX,
 )
+from headwater.core.points import Point
 from headwater.core.protocol import VERIFY_COLUMNS, PeekDone, PeekFailed, PeekRows, Verify
+from headwater.persist.layout import result_folder
+from headwater.persist.results import remove_result
 from headwater.sources.contract import Export
 
 Rows = list[tuple[str, str | None, str | None]]
@@ -56,12 +58,11 @@ class Moment:
 class Verification:
     """One comparison, in a thread of its own."""
 
-    def __init__(self, world: World, ingestion: Ingestion, command: Verify) -> None:
-        self._world = world
+    def __init__(self, shared: Shared, ingestion: Ingestion, command: Verify) -> None:
+        self._shared = shared
         self._ingestion = ingestion
         self._type = ingestion.source_type
         self._command = command
-        self._folder = world.scratch / f"{command.peek_id}.{command.attempt}"
         self._pinned_from = 0
         self._cancelled = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"verify-{command.table_id}", daemon=True)
@@ -79,7 +80,7 @@ class Verification:
 
     def _report(self, message: Any, payload: bytes = b"") -> None:
         if not self._cancelled.is_set():
-            self._world.report(message, payload)
+            self._shared.report(message, payload)
 
     def _run(self) -> None:
         peek_id = self._command.peek_id
@@ -99,8 +100,8 @@ class Verification:
             self._send(rows)
             self._report(PeekDone(peek_id))
         finally:
-            self._world.unpin(self)
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._shared.unpin(self)
+            remove_result(self._shared.store, peek_id, self._command.attempt)
 
     def _send(self, rows: Rows) -> None:
         columns = [pa.array([row[i] for row in rows], pa.string()) for i in range(len(VERIFY_COLUMNS))]
@@ -113,16 +114,20 @@ class Verification:
     def _verify(self) -> Rows:
         command = self._command
         table_id, name = command.table_id, command.name
-        export, collection = self._ingestion.member(table_id), self._world.ledger.collection(table_id)
-        if export is None or collection is None or not collection.hydrated:
+        export = self._ingestion.members.exports.get(table_id)
+        collection = self._shared.ledger.collection(table_id)
+        if export is None or collection is None or collection.filling:
             raise UserError(
                 f'table "{name}" is not readable yet',
                 "55000",
                 hint="Run it again when its snapshot is complete.",
             )
-        for _, _, message in self._world.ledger.errors(table_id)[:1]:
+        stopped = self._shared.ledger.stopped(table_id)
+        if stopped is not None:
             raise UserError(
-                f'table "{name}" has stopped: {message}', "55000", hint="Create it again beside this one."
+                f'table "{name}" has stopped: {stopped.message}',
+                "55000",
+                hint="Create it again beside this one.",
             )
         found: Rows = []
         windows: list[tuple[FileEntry, ...]] = []
@@ -143,20 +148,20 @@ class Verification:
 
     def _moment(self, export: Export) -> Moment:
         """Read the upstream, and find what is to be held against it."""
-        ledger, table_id = self._world.ledger, export.table_id
-        ts0, frontier = self._ingestion.stands_at()
-        self._world.pin(self, {table_id: min(self._pinned_from or ts0, ts0)})
+        ledger, table_id = self._shared.ledger, export.table_id
+        ts0, frontier = self._ingestion.standing.stands_at()
+        self._shared.pin(self, {table_id: min(self._pinned_from or ts0, ts0)})
         self._pinned_from = self._pinned_from or ts0
-        prepared = self._type.prepare_snapshot(self._ingestion.options, self._world.secrets, (export,))
+        prepared = self._type.prepare_snapshot(self._ingestion.options, self._shared.secrets, (export,))
         try:
             point = prepared.take(frontier, {}, SNAPSHOT_CHUNK_ROWS).points[table_id]
             prepared.settle()
-            folder = str(self._folder.relative_to(self._world.data_dir))
+            folder = result_folder(self._command.peek_id, self._command.attempt)
             upstream: list[FileEntry] = []
             for chunk in prepared.chunks(export, point, frozenset()):
                 self._check_wanted()
-                task = FetchTask(str(self._world.data_dir), folder, chunk)
-                upstream += self._world.jobs.run([task], Pool.BACKFILLS)
+                task = FetchTask(self._shared.store, folder, chunk)
+                upstream += self._shared.jobs.run([task], Pool.BACKFILLS)
             prepared.held()
         except DefiniteError as error:
             raise UserError(
@@ -167,6 +172,12 @@ class Verification:
         finally:
             prepared.close()
         ts1 = self._covered(point, ts0)
+        if any(span.meets(ts0 - 1, ts1) for span in ledger.errors(table_id)):
+            raise UserError(
+                f'table "{self._command.name}" stopped, or was read again, while it was compared',
+                "55000",
+                hint="Run it again: mz_internal.mz_source_statuses says how the table is.",
+            )
         changed = ledger.change_files(table_id, ts0, ts1)
         return Moment(
             ledger.read_plan(table_id, ts1),
@@ -175,11 +186,11 @@ class Verification:
             any(file.resets for file in changed),
         )
 
-    def _covered(self, point: Any, ts0: int) -> int:
+    def _covered(self, point: Point, ts0: int) -> int:
         """The binding at which the source has covered the point; waits for it, within bounds."""
-        clock = self._world.clock
+        clock = self._shared.clock
         deadline_s = clock.monotonic_s() + VERIFY_COVER_S_MAX
-        while (ts := self._ingestion.covering(point, ts0)) is None:
+        while (ts := self._ingestion.standing.covering(point, ts0)) is None:
             self._check_wanted()
             if clock.monotonic_s() > deadline_s:
                 raise UserError(
@@ -192,7 +203,7 @@ class Verification:
 
     def _compare(self, moment: Moment, before: tuple[tuple[FileEntry, ...], ...]) -> Comparison:
         task = CompareTask(
-            str(self._world.data_dir),
+            self._shared.store,
             moment.plan,
             moment.upstream,
             moment.window,
@@ -200,7 +211,7 @@ class Verification:
             VERIFY_ROWS_MAX,
             FOLD_TASK_MEMORY_BYTES,
         )
-        comparison: Comparison = self._world.jobs.run([task], Pool.BACKFILLS)[0]
+        comparison: Comparison = self._shared.jobs.run([task], Pool.BACKFILLS)[0]
         return comparison
 
     def _check_wanted(self) -> None:

@@ -9,8 +9,8 @@ A wider table is a new collection that takes the place of the narrower one when 
 The point shows more than the binding: what was committed in between is in the stream as well.
 None of it is left out, but of the new columns it says nothing: the side has them as they are at
 the point, which is later.  A row that only the side has gets its other columns from its insert,
-and one that the side has no more is deleted on the way.  So once the source has covered the point
-the rows are exactly the upstream's, whatever its tables looked like in between.
+or from the row whose key it had; one that the side has no more is deleted on the way.  So once the
+source has covered the point the rows are exactly the upstream's, whatever its tables looked like in between.
 
 Rows without a key cannot be joined: such tables are read anew as a whole (backfill.py).
 """
@@ -22,8 +22,9 @@ from dataclasses import replace
 from typing import Any
 
 from headwater.core.frontier import Frontier
+from headwater.core.points import Point, Read, Widened
 from headwater.core.relation import Relation
-from headwater.sources.contract import SEEN, Export, Side, SnapshotChunk, SnapshotPoint, Taken, seen_at
+from headwater.sources.contract import Export, SnapshotChunk, SnapshotPoint, Taken
 
 WIDENS = "widens"
 
@@ -41,28 +42,17 @@ def side_of(export: Export, base: Export) -> Export | None:
     key = [export.columns[position] for position in export.relation.keys[0]]
     if {base.columns[position] for position in base.relation.keys[0]} != set(key):
         return None
-    if not _published_alike(base, export):
-        return None
     wanted = [*key, *(name for name in export.columns if name not in base.columns and name not in key)]
     return narrowed(export, wanted)
-
-
-def _published_alike(base: Export, export: Export) -> bool:
-    """Whether the base may have missed nothing until the wider table was planned, as far as that is known."""
-    published = (base.details or {}).get("published")
-    return published is None or published == (export.details or {}).get("published")
 
 
 def narrowed(export: Export, wanted: list[str]) -> Export:
     """The same with fewer columns, key first; what is pinned of columns follows."""
     places = [export.columns.index(name) for name in wanted]
     columns = export.relation.columns
-    details = export.details
-    if details and "columns" in details:
-        details = {**details, "columns": [details["columns"][place] for place in places]}
     keys = (tuple(range(len(export.relation.keys[0]))),)
     relation = Relation(tuple(columns[place] for place in places), keys)
-    return replace(export, relation=relation, columns=tuple(wanted), details=details)
+    return replace(export, relation=relation, columns=tuple(wanted), pinned=export.pinned.at(places))
 
 
 class SidePoint:
@@ -80,21 +70,20 @@ class SidePoint:
         self._base = base
         self._seen = seen
 
-    def take(self, frontier: Frontier, before: Mapping[str, Any], rows: int) -> Taken:
+    def take(self, frontier: Frontier, before: Mapping[str, Read], rows: int) -> Taken:
         id_ = self._side.table_id
         taken = self._prepared.take(frontier, {}, rows)
         added = tuple(name for name in self._side.columns if name not in self._base.columns)
         point, base_id = taken.points[id_], self._base.table_id
         # What the base has was seen at the binding, the rest at the point.
-        seen = {**seen_at(point), **self._seen(base_id)}
-        return Taken({id_: {**Side(point, base_id, added).to_json(), SEEN: seen}})
+        seen = {**point.seen, **self._seen(base_id)}
+        return Taken({id_: Widened(base_id, added, point.at, seen)})
 
     def settle(self) -> None:
         self._prepared.settle()
 
-    def chunks(self, export: Export, point: Any, done: Set[int]) -> tuple[SnapshotChunk, ...]:
-        side = Side.of(point)
-        return () if side is None else self._prepared.chunks(self._side, side.point, done)
+    def chunks(self, export: Export, point: Point, done: Set[int]) -> tuple[SnapshotChunk, ...]:
+        return self._prepared.chunks(self._side, Read(point.at, point.seen), done)
 
     def held(self) -> None:
         self._prepared.held()

@@ -151,7 +151,10 @@ class Session(Protocol):
     def take_notices(self) -> list[Notice]:
         """Notices that belong to no result; each is returned once."""
 
-    def parse(self, text: str) -> tuple[ParsedStatement, ...]:
+    def listen(self, tell: Callable[[Notice], None], end: Callable[[], None]) -> None:
+        """`tell` sends a notice at once, also while a statement runs; `end` ends the conversation."""
+
+    async def parse(self, text: str) -> tuple[ParsedStatement, ...]:
         """Cut a text into statements and parse each."""
 
     async def prepare(
@@ -159,7 +162,7 @@ class Session(Protocol):
     ) -> Prepared:
         """Resolve names and types."""
 
-    def current(self, prepared: Prepared) -> Prepared:
+    async def current(self, prepared: Prepared) -> Prepared:
         """The statement as the catalog of this moment has it; UserError if it now returns something
         else than the client relies on."""
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from dataclasses import replace
+from itertools import count
 from types import MappingProxyType
 from typing import Any
 
@@ -23,35 +24,42 @@ import structlog
 
 from headwater.catalog.builtin.facts import SystemFacts
 from headwater.catalog.snapshot import SessionNames
-from headwater.catalog.state import CatalogState, Item
+from headwater.catalog.state import CatalogState, Item, replica_ids
 from headwater.catalog.store import CatalogStore
-from headwater.catalog.updates import CatalogVersionIs, DropItem, Update
-from headwater.coordinator import system
+from headwater.catalog.updates import CatalogVersionIs, DropItem, Redefine, Update
+from headwater.coordinator import operator, system
+from headwater.coordinator.beside import Beside
+from headwater.coordinator.carrying import inputs_below, readers_of
 from headwater.coordinator.completion import to_the_end
 from headwater.coordinator.ddl import DdlScope, Outcome, StagedDdl
 from headwater.coordinator.engine import Engine
+from headwater.coordinator.feed import Feed
+from headwater.coordinator.hubs import Hubs
+from headwater.coordinator.patience import patiently
 from headwater.coordinator.read import PreparedRead, Reads
+from headwater.coordinator.recency import Recency
+from headwater.coordinator.retained_logs import RetainedLogs
+from headwater.coordinator.sampling import Sampling
 from headwater.coordinator.session import SqlSession
 from headwater.coordinator.source_details import full_options, secrets_of
-from headwater.coordinator.subscribe import Hubs
-from headwater.coordinator.tables import Seen, TableWrites, WriteConflict
+from headwater.coordinator.switching import turn
+from headwater.coordinator.tables import Meant, Seen, TableWrites, WriteConflict, renamed_since
 from headwater.coordinator.timestamps import Hold, Holds, Oracle
 from headwater.coordinator.upstreams import Upstreams
+from headwater.coordinator.value_errors import ValueErrors
 from headwater.coordinator.variables import VARIABLES
+from headwater.coordinator.waiting import Waits
 from headwater.coordinator.widening import Widenings
 from headwater.core.clock import Clock
 from headwater.core.errors import HeadwaterError, TransientError, UserError
-from headwater.core.limits import COMPACTION_CHECK_S, CONNECTIONS_MAX, ORPHAN_CHECK_S, SWEEP_INTERVAL_S
-from headwater.core.names import SessionFacts
-from headwater.core.protocol import RunIngestion
+from headwater.core.limits import COMPACTION_CHECK_S, METADATA_TRY_MS_MAX, ORPHAN_CHECK_S, SWEEP_INTERVAL_S
+from headwater.core.protocol import RunIngestion, Status
 from headwater.core.relation import Relation
 from headwater.core.time import TIMESTAMP_END
-from headwater.formats.arrow import state_schema
 from headwater.persist.ledger import TABLES, Ledger
 from headwater.persist.secrets import SecretStore
-from headwater.sql.select import duckdb as duckdb_sql
-from headwater.sql.select import plan_query
-from headwater.sql.select.plan import Query
+from headwater.persist.store import DataStore
+from headwater.sql.select.plan.nodes import Query
 from headwater.storage.controller import Controller
 from headwater.storage.loops import keep_running
 
@@ -60,6 +68,7 @@ log = structlog.get_logger("coordinator")
 _FLOOR_SETTING = "oracle_floor"
 _STATISTICS_SETTING = "statistics"
 _HISTORY_SETTING = "status_history"
+_REPLICAS_SETTING = "replica_history"
 
 
 class Coordinator:
@@ -67,7 +76,7 @@ class Coordinator:
 
     def __init__(
         self,
-        data_dir: Path,
+        store: DataStore,
         catalog: CatalogStore,
         ledger: Ledger,
         controller: Controller,
@@ -75,7 +84,7 @@ class Coordinator:
         clock: Clock,
         oracle: Oracle,
     ) -> None:
-        self.data_dir = data_dir
+        self.store = store
         self.catalog = catalog
         self.ledger = ledger
         self.controller = controller
@@ -83,26 +92,36 @@ class Coordinator:
         self.clock = clock
         self.oracle = oracle
         self.holds = Holds()
+        self.beside = Beside()
         self.reads = Reads(self)
-        self.tables = TableWrites(ledger, data_dir, oracle)
+        self.waits = Waits(self)
+        self.tables = TableWrites(ledger, store, oracle)
         self.hubs = Hubs(self)
-        self.secrets = SecretStore(data_dir)
+        self.secrets = SecretStore(store)
         self.upstreams = Upstreams(self.secrets.get)
+        self.recency = Recency(self)
+        self.retained_logs = RetainedLogs(self)
+        self.value_errors = ValueErrors(self)
         self.widenings = Widenings(self)
+        self.sampling = Sampling(self)
         self.sessions: dict[int, SqlSession] = {}
-        self.subscriptions: dict[int, tuple[SqlSession, frozenset[str]]] = {}
+        self.subscriptions: dict[int, Feed] = {}
+        self.subscription_numbers = count(1)
         self.environment_id = "headwater-local"
-        self.named_ids: dict[str, str] = {}  # of older sources, by progress relation, also when dropped
+        self.started_at_ms = clock.now_ms()
+        self.named_ids: dict[str, str] = {}  # of legacy sources, by progress relation, also when dropped
         self._next_pid = 1
         self._pending_drops: set[str] = set()
         self._unstated = False  # the catalog has changed, and `converge` has failed since
         self._dropped_secrets: set[str] = set()  # whose values a source that is going may still need
         self._tasks: list[asyncio.Task[None]] = []
+        controller.on_status = self._say_failed
 
     # Start and end
 
     def start(self) -> None:
         """State everything wanted; what the ledger has beyond that is dropped."""
+        self.catalog.patience_ms = METADATA_TRY_MS_MAX
         saved = self.catalog.get_setting(_STATISTICS_SETTING)
         if saved is not None:
             self.controller.cluster_pid, numbers = json.loads(saved)
@@ -110,9 +129,12 @@ class Coordinator:
         history = self.catalog.get_setting(_HISTORY_SETTING)
         if history is not None:
             self.controller.health.restore_history(json.loads(history))
+        replicas = self.catalog.get_setting(_REPLICAS_SETTING)
+        if replicas is not None:
+            self.controller.replicas.restore(json.loads(replicas))
         for id_, collection in self.ledger.collections().items():
-            self.holds.start(id_, collection.since)
-            if collection.hydrated:
+            if collection.hydrated:  # until then nobody knows from when on it can be read
+                self.holds.start(id_, collection.since)
                 self.controller.hydrated.add(id_)
         for id_, writer in self.ledger.writers().items():
             # What is durable can be read before the cluster is there.
@@ -125,21 +147,41 @@ class Coordinator:
         self._dropped_secrets = needed - wanted
         self._find_orphans()
         self.converge()
-        for name, loop in (("housekeeping", self._housekeeping), ("widenings", self.widenings.run)):
+        for name, loop in (
+            ("housekeeping", self._housekeeping),
+            ("widenings", self.widenings.run),
+            ("retained-logs", self.retained_logs.run),
+            ("value-errors", self.value_errors.run),
+        ):
             self._tasks.append(asyncio.create_task(keep_running(name, loop)))
 
     async def stop(self) -> None:
         for task in self._tasks:
             task.cancel()
         try:
-            self.catalog.put_setting(_FLOOR_SETTING, str(self.oracle.closed))
-            self.catalog.put_setting(_HISTORY_SETTING, self._history())
-            self.catalog.put_setting(_STATISTICS_SETTING, self._numbers())
+            await self._keep(_FLOOR_SETTING, str(self.oracle.closed))
+            await self._keep(_HISTORY_SETTING, self._history())
+            await self._keep(_STATISTICS_SETTING, self._numbers())
         except HeadwaterError as error:
             log.error("the last statistics are lost", error=str(error))
         await self.controller.stop()
+        try:
+            await self._keep(_REPLICAS_SETTING, self._replicas())
+        except HeadwaterError as error:
+            log.error("the end of the replicas' history is lost", error=str(error))
         self.upstreams.close()
+        self.recency.close()
+        self.retained_logs.close()
         self.engine.close()
+        self.beside.close()
+
+    def _say_failed(self, status: Status) -> None:
+        """A line of the log for what does not go on by itself; the cluster that noticed knows no names."""
+        if status.status == "failed":
+            item = self.catalog.state.collections().get(status.id)
+            name = status.id if item is None else self.full_name(item)
+            kind = "source" if item is not None and item.ingests else "table"
+            log.error("failed for good", **{kind: name}, id=status.id, error=status.error, hint=status.hint)
 
     # What the next process wants to know
 
@@ -149,13 +191,17 @@ class Coordinator:
     def _history(self) -> str:
         return json.dumps(self.controller.health.history_to_json())
 
+    def _replicas(self) -> str:
+        return json.dumps(self.controller.replicas.to_json())
+
     async def _keep(self, name: str, value: str) -> None:
-        await asyncio.to_thread(self.catalog.put_setting, name, value)
+        await patiently(lambda: asyncio.to_thread(self.catalog.put_setting, name, value))
 
     async def _housekeeping(self) -> None:
         """Let history go where nobody needs it, drop what nobody reads, keep marks and numbers."""
         since_s = looked_s = self.clock.monotonic_s()
         closed, recorded = self.oracle.closed, self.controller.health.recorded
+        seen = -1
         failed = ""
         while True:
             await asyncio.sleep(COMPACTION_CHECK_S)
@@ -179,6 +225,10 @@ class Coordinator:
                 if (now := self.controller.health.recorded) != recorded:
                     await self._keep(_HISTORY_SETTING, self._history())
                     recorded = now
+                if (now := self.controller.replicas.recorded) != seen:
+                    await self._keep(_REPLICAS_SETTING, self._replicas())
+                    seen = now
+                await self.sampling.take()
             except HeadwaterError as error:
                 # A full disk is no reason to stop: the next turn tries again.
                 if str(error) != failed:
@@ -204,6 +254,8 @@ class Coordinator:
                 collection = self.ledger.collection(item.id)
                 self.holds.start(item.id, collection.since if collection is not None else 0)
                 self.controller.maintain_table(item.id)
+        there = [id_ for cluster in state.clusters.values() for id_ in replica_ids(cluster)]
+        self.controller.replicas.state(there, self.clock.now_ms())
         self._drop_released()
 
     def _find_orphans(self) -> None:
@@ -247,6 +299,9 @@ class Coordinator:
             if item is None or not states:
                 self.controller.superseded.pop(id_, None)
                 continue
+            if item.collection_id != id_:
+                continue  # one with more columns, which nobody reads yet
+            self.reads.start_since(item)
             since = self.holds.raise_since(id_, self._retained(item))
             # Not `since` itself: a fold may have made a later state that nobody knows of yet.
             passed = [s for s in states if s <= since and not self.holds.uses_before(id_, s)]
@@ -259,9 +314,11 @@ class Coordinator:
         state = self.catalog.state
         allowed = {}
         for item in state.items.values():
-            if item.ingests:
-                exports = [self.holds.since(export.collection_id) for export in state.exports_of(item.id)]
-                wanted = min([self._retained(item), *exports])
+            if item.ingests and self.reads.upper(item):
+                tables = state.exports_of(item.id)
+                for each in (item, *tables):
+                    self.reads.start_since(each)
+                wanted = min([self._retained(item), *(self.holds.since(t.collection_id) for t in tables)])
                 if wanted > 0:
                     allowed[item.id] = self.holds.raise_since(item.id, wanted)
         self.controller.allow_compaction(allowed)
@@ -270,7 +327,7 @@ class Coordinator:
         """The earliest timestamp that the item's RETAIN HISTORY asks to keep."""
         upper = self.reads.upper(item)
         newest = self.oracle.floor if upper == TIMESTAMP_END else upper - 1
-        return max(0, newest - int(item.details["retain_history_ms"]))
+        return max(0, newest - item.retain_history_ms)
 
     # DDL
 
@@ -292,6 +349,8 @@ class Coordinator:
             lambda kind: store.allocate_ids(kind)[0],  # type: ignore[arg-type]
             lambda: store.allocate_oids()[0],
             f"{version + 1}-{session.session_id[:8]}",
+            self.ledger.failure,
+            session.internal,
         )
 
     async def carry_out(self, session: SqlSession, outcome: Outcome) -> None:
@@ -304,17 +363,35 @@ class Coordinator:
         if not outcome.updates:
             return
         before = self.catalog.state
+        changes = self._dated(outcome.updates)
         after = self._with_values(
             outcome.secret_values,
-            lambda: self.catalog.transact(outcome.requirements, outcome.updates, user=session.user),
+            lambda: self.catalog.transact(outcome.requirements, changes, user=session.user),
         )
-        await to_the_end(self._changed(before, after))
+        await self._committed(before, after, changes)
 
     async def commit_staged(self, staged: StagedDdl, user: str) -> None:
         """Everything of a DDL block at once."""
         before = self.catalog.state
-        after = self._with_values(staged.secret_values, lambda: staged.commit(self.catalog, user))
-        await to_the_end(self._changed(before, after))
+        changes = self._dated(staged.rebased(before))
+        version = [CatalogVersionIs(before.version)]
+        after = self._with_values(
+            staged.secret_values, lambda: self.catalog.transact(version, changes, user=user)
+        )
+        await self._committed(before, after, changes)
+
+    def _dated(self, changes: Sequence[Update]) -> list[Update]:
+        """The changes that are about to be committed, with the timestamp from which on relations mean
+        something else: later than all at which anybody can have seen what they mean now."""
+        state = self.catalog.state
+        ids = readers_of(state, [id_ for u in changes if isinstance(u, Redefine) for id_ in u.ids])
+        if not ids:
+            return [u for u in changes if not isinstance(u, Redefine)]
+        below = [state.items[id_] for id_ in inputs_below(state, ids)]
+        at = max([self.oracle.closed, *map(self.reads.newest, below)]) + 1
+        self.oracle.close(at - 1)  # nothing is written before it any more
+        dated = [replace(u, ids=tuple(ids), at=at) if isinstance(u, Redefine) else u for u in changes]
+        return dated
 
     def _with_values(self, values: Mapping[str, bytes], commit: Callable[[], CatalogState]) -> CatalogState:
         """A new secret's value is durable before the secret is, another value after the rest is.
@@ -340,9 +417,22 @@ class Coordinator:
         return after
 
     async def change_catalog(self, changes: Sequence[Update]) -> None:
-        """A change that nobody typed."""
-        before = self.catalog.state
-        after = self.catalog.transact([CatalogVersionIs(before.version)], changes, user="mz_system")
+        """A change that nobody typed, for the catalog of this moment."""
+        expected = CatalogVersionIs(self.catalog.state.version)
+
+        async def changed() -> None:
+            before = self.catalog.state
+            after = self.catalog.transact([expected], changes, user="mz_system")
+            await self._committed(before, after, changes)
+
+        await patiently(changed)
+
+    async def _committed(self, before: CatalogState, after: CatalogState, changes: Sequence[Update]) -> None:
+        """These changes are durable.  Before anything else happens those who follow are told."""
+        if self.subscriptions:
+            news = turn(self, before, after, changes)
+            for feed in list(self.subscriptions.values()):
+                feed.changed(news)
         await to_the_end(self._changed(before, after))
 
     async def _changed(self, before: CatalogState, after: CatalogState) -> None:
@@ -374,17 +464,23 @@ class Coordinator:
         writes: Mapping[str, tuple[Relation, list[pa.Table]]],
         seen: Mapping[str, Seen] = MappingProxyType({}),
         kept: frozenset[str] = frozenset(),
+        meant: Mapping[str, Meant] = MappingProxyType({}),
     ) -> None:
         """Rows of one or more tables at one timestamp, if all that was read for them is as it was.
 
-        `kept` are tables that the caller keeps from others.  Until its turn has come this can be
-        cancelled; then it is too late, and nothing is left that could fail but the disk.
+        `kept` are tables that the caller keeps from others; `meant` says what those that a block has
+        written to were called: rows do not go to a table that has another name by now.  Until its turn has
+        come this can be cancelled; then it is too late, and nothing is left that could fail but the disk.
         """
         changes = {id_: (relation, pa.concat_tables(parts)) for id_, (relation, parts) in writes.items()}
         async with self.tables.turn(frozenset(changes), kept):
             there = self.catalog.state.collections()
             if not there.keys() >= changes.keys():
                 raise UserError("the table was dropped while the statement ran", "42704")
+            for id_ in changes.keys() & meant.keys():
+                now = Meant(self.full_name(there[id_]), there[id_].redefined_at)
+                if now != meant[id_]:
+                    raise renamed_since(meant[id_], now)
             for id_, table in seen.items():
                 if id_ not in there:
                     raise WriteConflict(table.name)
@@ -412,22 +508,15 @@ class Coordinator:
             if item.schema_id in schemas
             and item.temporary_pid in (None, backend_pid)
             and (id_ in there or self.widenings.lingers(id_))
-            and self.holds.since(id_) <= first.ts
+            and self.reads.upper(item)
+            and self.reads.start_since(item) <= first.ts
         ]
         return self.holds.acquire(ids, first.ts)
 
-    def whole_table_query(self, table: Item) -> Query | None:
-        """The plan of `SELECT * FROM table`."""
-        names = SessionNames(self.catalog.state)
-        if table.temporary_pid is not None or table.id not in self.catalog.state.items:
-            return None
-        return plan_query(f"SELECT * FROM {names.full_name(table)}", names, SessionFacts())
-
-    def constant(self, query: Query) -> Any:
+    async def constant(self, query: Query) -> Any:
         """The one value of a query that reads nothing, in Python's form of its stored type."""
-        schema = state_schema(Relation(query.columns()))
-        sql = duckdb_sql.generate(query, {}, None)
-        return self.engine.scalar(sql, schema)
+        found = await self.reads.constants(query)
+        return found.column(0)[0].as_py() if found.num_rows else None
 
     def system_facts(self) -> SystemFacts:
         return system.facts(self)
@@ -439,12 +528,21 @@ class Coordinator:
         except KeyError:
             return item.name
 
+    def named_in(self, hint: str, item: Item) -> str:
+        """A hint in which `{source}` stands for the source of an item."""
+        state = self.catalog.state
+        source_id = item.source_id or item.id
+        source = state.named_source(source_id) if source_id in state.items else item
+        return hint.replace("{source}", self.full_name(source))
+
     # Sessions
 
     async def open_session(
         self, user: str, settings: dict[str, str], client_address: str, internal: bool
     ) -> SqlSession:
-        if len(self.sessions) >= CONNECTIONS_MAX:
+        operator.check_login(self.catalog.state, user, internal)
+        beside_count = sum(session.internal == internal for session in self.sessions.values())
+        if beside_count >= operator.connections_max(internal):
             raise UserError("sorry, too many clients already", "53300")
         pid, self._next_pid = self._next_pid, self._next_pid + 1
         session = SqlSession(self, pid, user, client_address, internal)
@@ -452,12 +550,14 @@ class Coordinator:
             lowered = name.lower()
             if lowered in VARIABLES or lowered == "database":
                 session.settings.start(lowered, value)
+        role = self.catalog.state.role_named(user)
+        session.settings.identify(user, role is not None and role.superuser)
         self.sessions[pid] = session
         return session
 
     async def close_session(self, session: SqlSession) -> None:
         self.sessions.pop(session.backend_pid, None)
-        await self.drop_temporary(session)
+        await patiently(lambda: self.drop_temporary(session))
 
     async def drop_temporary(self, session: SqlSession) -> None:
         """Temporary objects go with their session."""
@@ -465,8 +565,9 @@ class Coordinator:
         if items:
             before = self.catalog.state
             order = before.drop_order([item.id for item in items])
-            after = self.catalog.transact([], [DropItem(id_) for id_ in order], user=session.user)
-            await to_the_end(self._changed(before, after))
+            changes = [DropItem(id_) for id_ in order]
+            after = self.catalog.transact([], changes, user=session.user)
+            await self._committed(before, after, changes)
 
     def cancel(self, backend_pid: int, secret_key: int) -> None:
         session = self.sessions.get(backend_pid)
@@ -479,9 +580,9 @@ def _ingestion(state: CatalogState, source: Item, exports: list[dict[str, Any]])
     cluster = state.clusters.get(source.cluster_id or "")
     return RunIngestion(
         source.id,
-        source.details["source_type"],
-        full_options(state, source.details["options"]),
-        int(source.details["timestamp_interval_ms"]),
+        source.ingestion.source_type,
+        full_options(state, source.ingestion.options),
+        source.ingestion.timestamp_interval_ms,
         exports,
         cluster.name if cluster is not None else "quickstart",
         cluster is not None and cluster.replication_factor == 0,
@@ -491,4 +592,4 @@ def _ingestion(state: CatalogState, source: Item, exports: list[dict[str, Any]])
 def initial_floor(catalog: CatalogStore, ledger: Ledger) -> int:
     """The oracle's floor at start: nothing that was ever shown, written or promised lies beyond it."""
     saved = int(catalog.get_setting(_FLOOR_SETTING) or 0)
-    return max(saved, *(state.ts for state in ledger.writers().values()), 0)
+    return max(saved, catalog.state.redefined_at(), *(state.ts for state in ledger.writers().values()))

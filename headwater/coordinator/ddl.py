@@ -9,7 +9,7 @@ nobody changed the catalog meanwhile; temporary objects of other sessions may co
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,10 @@ from headwater.catalog.apply import apply
 from headwater.catalog.rebase import rebased
 from headwater.catalog.snapshot import SessionNames
 from headwater.catalog.state import CatalogState, Item
-from headwater.catalog.store import CatalogStore
-from headwater.catalog.updates import CatalogVersionIs, DropItem, Requirement, Update, check
+from headwater.catalog.updates import DropItem, DropSchema, Requirement, Update, check, taken_sqlstate
 from headwater.coordinator.api import Notice
 from headwater.core.change import HIDDEN_COLUMNS
-from headwater.core.errors import UserError
+from headwater.core.errors import UserError, not_supported
 from headwater.core.ids import id_number
 from headwater.core.names import SessionFacts
 from headwater.sources.contract import Secrets
@@ -49,6 +48,9 @@ class DdlScope:
     new_id: Callable[[str], str]  # of a database, schema or cluster
     new_oid: Callable[[], int]
     batch: str  # tables with the same one become readable together
+    failure_of: Callable[[str], tuple[str, str | None] | None] = lambda ingestion_id: None
+    """Why a source cannot go on and what to do, in which `{source}` stands for its name."""
+    operator: bool = False  # connected to the operator's address
     answer: Any = None  # what an upstream said, for statements that ask one
 
     def full_name(self, item: Item) -> str:
@@ -94,16 +96,16 @@ class StagedDdl:
         self.updates += outcome.updates
         self.secret_values.update(outcome.secret_values)
 
-    def commit(self, store: CatalogStore, user: str) -> CatalogState:
-        """All of it, or 40001 when the catalog has moved on."""
-        updates = rebased(self.base, self.state, store.state, self.updates)
+    def rebased(self, now: CatalogState) -> list[Update]:
+        """All of it for the catalog as it is now, or 40001 when that has moved on."""
+        updates = rebased(self.base, self.state, now, self.updates)
         if updates is None:
             raise UserError(
                 "another session modified the catalog while this DDL transaction was open",
                 "40001",
                 hint="Run the transaction again.",
             )
-        return store.transact([CatalogVersionIs(store.state.version)], updates, user=user)
+        return updates
 
 
 def drop_temporary(scope: DdlScope) -> Outcome:
@@ -132,12 +134,33 @@ def check_column_names(names: Sequence[str]) -> None:
 
 def already_exists(kind: str, name: str) -> Notice:
     """For IF NOT EXISTS."""
-    return Notice("NOTICE", f'{kind} "{name}" already exists, skipping', "42710")
+    return Notice("NOTICE", f'{kind} "{name}" already exists, skipping', taken_sqlstate(kind))
 
 
 def does_not_exist(kind: str, name: str) -> Notice:
     """For IF EXISTS."""
     return Notice("NOTICE", f'{kind} "{name}" does not exist, skipping', "00000")
+
+
+def cascades_to(
+    scope: DdlScope, dropped: Iterable[Update], named: Collection[str] = ()
+) -> tuple[Notice, ...]:
+    """What goes besides the items that were `named`, in the order in which it depends on one another.
+
+    The progress relation of a source is a part of it, and goes without a word.
+    """
+    texts: list[str] = []
+    for update in reversed(list(dropped)):
+        if isinstance(update, DropSchema):
+            texts.append(f"schema {scope.names.schema_full_name(scope.state.schemas[update.id])}")
+        if isinstance(update, DropItem) and update.id not in named:
+            item = scope.state.items[update.id]
+            if item.parent_id is None:
+                texts.append(f"{item.kind} {scope.full_name(item)}")
+    if len(texts) < 2:
+        return tuple(Notice("NOTICE", f"drop cascades to {text}") for text in texts)
+    detail = "\n".join(f"drop cascades to {text}" for text in texts)
+    return (Notice("NOTICE", f"drop cascades to {len(texts)} other objects", detail=detail),)
 
 
 def check_restrict(state: CatalogState, item: Item, dropped: set[str]) -> None:
@@ -154,3 +177,9 @@ def check_restrict(state: CatalogState, item: Item, dropped: set[str]) -> None:
                 "2BP01",
                 hint=CASCADE_HINT,
             )
+
+
+def refuse_partition_by(columns: tuple[str, ...]) -> None:
+    """Rows are kept by key, whatever is asked for; who asks should not believe otherwise."""
+    if columns:
+        raise not_supported("PARTITION BY", hint="Leave it out: it would change nothing.")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
 from headwater.coordinator.ddl import DdlScope, Outcome, Question
+from headwater.coordinator.patience import patiently
 from headwater.coordinator.sequence import (
     add_column,
     alter,
@@ -32,6 +33,7 @@ from headwater.coordinator.sequence import (
     select,
     subscribe,
     subsources,
+    swap,
     transactions,
     variables,
     verify_table,
@@ -76,6 +78,7 @@ from headwater.sql.statements.explain import Explain
 from headwater.sql.statements.explain_migration import ExplainMigration
 from headwater.sql.statements.fetch import Fetch
 from headwater.sql.statements.insert import Insert
+from headwater.sql.statements.lock_table import LockTable
 from headwater.sql.statements.prepare import Prepare
 from headwater.sql.statements.release_savepoint import ReleaseSavepoint
 from headwater.sql.statements.reset import Reset
@@ -109,7 +112,7 @@ DDL: dict[type, Callable[[DdlScope, Any], Outcome]] = {
     CreateView: create_view.plan,
     Drop: drop.plan,
     AlterRename: alter.plan_rename,
-    AlterSwap: alter.plan_swap,
+    AlterSwap: swap.plan,
     AlterSource: alter.plan_source,
     AlterSourceAdd: subsources.plan_add,
     AlterSourceDrop: subsources.plan_drop,
@@ -135,7 +138,7 @@ QUESTIONS: dict[type, Callable[[DdlScope, Any], Question | None]] = {
 }
 """What must be asked of an upstream before a statement can be planned."""
 
-EVALUATED: dict[type, Callable[[SqlSession, Any], Any]] = {
+EVALUATED: dict[type, Callable[[SqlSession, Any], Awaitable[Any]]] = {
     CreateSecret: secrets.value,
     AlterSecret: secrets.value,
 }
@@ -178,6 +181,7 @@ WITHOUT_ROWS: dict[type, Run] = {
     RollbackTo: transactions.run_savepoint,
     Savepoint: transactions.run_savepoint,
     ReleaseSavepoint: transactions.run_savepoint,
+    LockTable: transactions.run_lock,
     Unlisten: variables.run_unlisten,
     ValidateConnection: connections.run_validate,
 }
@@ -204,20 +208,29 @@ async def run(session: SqlSession, statement: Prepared, arguments: tuple[str | N
         raise InvariantViolation(f"no sequence for {kind.__name__}")
     session.enter("ddl")
     answer = await _ask(session, statement.parsed.statement)
-    scope = replace(session.ddl_scope(), answer=answer)
-    outcome = DDL[kind](scope, statement.parsed.statement)
-    await session.world.carry_out(session, outcome)
+    session.ddl_scope()  # in a block, its own copy of the catalog begins here
+
+    async def carried_out() -> Outcome:
+        outcome = await session.planned(
+            lambda: DDL[kind](replace(session.ddl_scope(), answer=answer), statement.parsed.statement)
+        )
+        await session.coordinator.carry_out(session, outcome)
+        return outcome
+
+    outcome = await patiently(carried_out)
     session.notify(*outcome.notices)
     if outcome.until is not None and not session.staging:
-        await outcome.until(session.world)
+        await outcome.until(session.coordinator)
     return Result(lambda _: outcome.tag)
 
 
 async def _ask(session: SqlSession, statement: object) -> Any:
     """What an upstream says to a statement; planning comes afterwards, with the catalog of then."""
     if type(statement) in EVALUATED:
-        return EVALUATED[type(statement)](session, statement)
+        return await EVALUATED[type(statement)](session, statement)
     if type(statement) not in QUESTIONS:
         return None
     question = QUESTIONS[type(statement)](session.ddl_scope(), statement)
-    return None if question is None else await session.world.upstreams.ask(question, session.secret_value)
+    return (
+        None if question is None else await session.coordinator.upstreams.ask(question, session.secret_value)
+    )

@@ -2,7 +2,8 @@
 
 One in-memory database, one cursor per query, two small pools of threads: reads of files
 have their own, so that whoever asks for something small does not wait behind them.  A query can
-be interrupted from the event loop.  Relations are handed in as table expressions
+be interrupted from the event loop: DuckDB hears of it between two vectors, kernels between two rows
+(kernels/stops.py).  Relations are handed in as table expressions
 over Parquet files or as Arrow tables under a name of their own.
 
 The SQL texts come from our own generator only; no user text ever reaches DuckDB.
@@ -11,13 +12,16 @@ The SQL texts come from our own generator only; no user text ever reaches DuckDB
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
+import structlog
 
 from headwater.core.errors import UserError
 from headwater.core.limits import (
@@ -27,8 +31,12 @@ from headwater.core.limits import (
     PEEKS_CONCURRENT_MAX,
     RESULT_BATCH_ROWS,
 )
-from headwater.sql.select.duckdb import translate_error
-from headwater.sql.select.kernels import register_duckdb
+from headwater.sql.select.generate.duckdb.errors import translate_error
+from headwater.sql.select.kernels import Stop, register_duckdb
+
+log = structlog.get_logger("engine")
+
+_ENGINE_ERROR: Final = re.compile(r"(\w+(?: \w+)*) Error: ")
 
 
 class Engine:
@@ -36,6 +44,7 @@ class Engine:
 
     def __init__(self, scratch: Path) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
+        self.scratch = scratch  # for all that the environment cannot keep in memory
         self._database = duckdb.connect(
             ":memory:",
             config={
@@ -62,36 +71,36 @@ class Engine:
         `files` says that it is a user's read of a table's files.
         """
         threads = self._for_files if files else self._for_others
-        cursor = self._database.cursor()
+        cursor, stop = self._database.cursor(), Stop()
         try:
-            reader, first = await _ended(threads.submit(_start, cursor, sql, schema, tables), cursor)
+            begun = threads.submit(_start, cursor, stop, sql, schema, tables)
+            reader, first = await _ended(begun, cursor, stop)
             for batch in first:
                 yield batch
             while reader is not None:
-                batch = await _ended(threads.submit(_next, reader, schema), cursor)
+                batch = await _ended(threads.submit(_next, reader, schema), cursor, stop)
                 if batch is None:
                     break
                 yield batch
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             raise translate(error) from error
         finally:
-            cursor.close()
+            _close(cursor, stop)
 
     async def table(self, sql: str, schema: pa.Schema, tables: Mapping[str, pa.Table]) -> pa.Table:
         """The whole result at once."""
         batches = [batch async for batch in self.run(sql, schema, tables)]
         return pa.Table.from_batches(batches, schema)
 
-    def scalar(self, sql: str, schema: pa.Schema) -> Any:
-        """The first value of a constant query; at once, in the caller's thread."""
-        cursor = self._database.cursor()
+    async def check(self, sql: str, tables: Mapping[str, pa.Table]) -> None:
+        """Run a query of few rows for its errors alone."""
+        cursor, stop = self._database.cursor(), Stop()
         try:
-            _, batches = _start(cursor, sql, schema, {})
+            await _ended(self._for_others.submit(_computed, cursor, stop, sql, tables), cursor, stop)
         except duckdb.Error as error:
             raise translate(error) from error
         finally:
-            cursor.close()
-        return batches[0].column(0)[0].as_py() if batches and batches[0].num_rows else None
+            _close(cursor, stop)
 
     def close(self) -> None:
         for threads in (self._for_files, self._for_others):
@@ -99,27 +108,50 @@ class Engine:
         self._database.close()
 
 
-async def _ended(work: Future[Any], cursor: duckdb.DuckDBPyConnection) -> Any:
+async def _ended(work: Future[Any], cursor: duckdb.DuckDBPyConnection, stop: Stop) -> Any:
     """What a thread has made; if we are cancelled, DuckDB is interrupted, or work not begun taken back."""
     running = asyncio.wrap_future(work)
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
+        stop.stop()
         while not running.done() and not work.cancel():
             cursor.interrupt()  # again and again: before the query has begun it is not heard
-            await asyncio.wait([running], timeout=INTERRUPT_S)
+            with suppress(asyncio.CancelledError):  # once is enough
+                await asyncio.wait([running], timeout=INTERRUPT_S)
         if not work.cancelled():
             running.exception()  # looked at, so that nobody complains
         raise
 
 
+def _close(cursor: duckdb.DuckDBPyConnection, stop: Stop) -> None:
+    """Ends a query, wherever it is: closing waits for the kernels that run."""
+    stop.stop()
+    cursor.close()
+    stop.close()
+
+
+def _computed(
+    cursor: duckdb.DuckDBPyConnection, stop: Stop, sql: str, tables: Mapping[str, pa.Table]
+) -> None:
+    for name, table in tables.items():
+        cursor.register(name, table)
+    cursor.execute(
+        stop.told(sql)
+    ).fetchall()  # plans it once, where a relation would be planned again to be read
+
+
 def _start(
-    cursor: duckdb.DuckDBPyConnection, sql: str, schema: pa.Schema, tables: Mapping[str, pa.Table]
+    cursor: duckdb.DuckDBPyConnection,
+    stop: Stop,
+    sql: str,
+    schema: pa.Schema,
+    tables: Mapping[str, pa.Table],
 ) -> tuple[Any, list[pa.RecordBatch]]:
     """Run the query; its first batches, and the reader if there are more."""
     for name, table in tables.items():
         cursor.register(name, table)
-    reader = cursor.sql(sql).to_arrow_reader(RESULT_BATCH_ROWS)
+    reader = cursor.sql(stop.told(sql)).to_arrow_reader(RESULT_BATCH_ROWS)
     # Most results are one batch: looking for the second here saves a trip to a thread.
     first: list[pa.RecordBatch] = []
     for _ in range(2):
@@ -152,16 +184,21 @@ def translate(error: Exception) -> UserError:
             "54000",
             hint="Select fewer columns at a time, or shorter parts of their values.",
         )
-    if isinstance(error, duckdb.IOException | OSError):
+    # By way of Arrow, after the first rows, every error of DuckDB is an OSError that begins with its kind.
+    kind = found[1] if isinstance(error, OSError) and (found := _ENGINE_ERROR.match(text)) else None
+    if isinstance(error, duckdb.IOException | OSError) and kind in (None, "IO"):
         return UserError(
             f"could not read a data file: {text.splitlines()[0].removeprefix('IO Error: ')}",
             "58030",
             hint="Restore the file from a backup, or drop the table and create it again.",
         )
-    if isinstance(error, duckdb.OutOfMemoryException):
+    if isinstance(error, duckdb.OutOfMemoryException) or kind == "Out of Memory":
         return UserError(
             "the query needs more memory than small reads may use",
             "53200",
             hint="SET read_engine = spark runs it on the cluster.",
         )
-    return translate_error(text)
+    told = translate_error(text)
+    if told.sqlstate in ("0A000", "XX000"):
+        log.warn("the engine refused a query", engine="duckdb", error=text.partition("\n")[0])
+    return told

@@ -1,6 +1,6 @@
-"""The way over: sources of the older form become sources and tables, as values.
+"""The migration: legacy sources become sources and tables, as values.
 
-    the older form                          after
+    before                                  after
     --------------------------------------  ----------------------------------------------
     many outputs    progress  p  "n_progress"   source  p  "n"
                     source    s  "n"            view    s  "n_progress", selects from p
@@ -26,6 +26,7 @@ import structlog
 
 from headwater.catalog import updates
 from headwater.catalog.apply import apply
+from headwater.catalog.details import FedTable, View
 from headwater.catalog.snapshot import SessionNames
 from headwater.catalog.state import CatalogState, Comment, Item
 from headwater.catalog.store import CatalogStore
@@ -40,8 +41,6 @@ from headwater.sql.statements.create_source import CreateSource
 from headwater.sql.statements.create_subsource import CreateSubsource
 from headwater.sql.statements.create_table_from_source import CreateTableFromSource
 from headwater.sql.statements.create_view import CreateView
-from headwater.sql.upstreams.mysql import MySql
-from headwater.sql.upstreams.postgres import Postgres
 
 log = structlog.get_logger("migration")
 
@@ -121,7 +120,7 @@ def _many(state: CatalogState, source: Item) -> Iterable[Item]:
         definition=query,
         dependencies=(progress.id,),
         cluster_id=None,
-        details={},
+        details=View(),
     )
     # Views of the progress relation find it under its name, which the source's id has now.
     for id_ in state.dependents.get(progress.id, ()):
@@ -148,11 +147,11 @@ def _one(state: CatalogState, source: Item) -> Iterable[Item]:
     declared = _declared(source)
     progress_name = Name(names.full_name_parts(progress))
     yield _source(progress, source, declared, progress_name)
-    details = {key: value for key, value in source.details.items() if key != "progress_id"}
+    own = source.fed_export
     statement = CreateTableFromSource(
         declared.name,
         progress_name,
-        Name(tuple(source.details["export"]["reference"])),
+        Name(own.reference),
         declared.columns,
         retain_history=declared.retain_history,
         encoding=declared.encoding,
@@ -163,7 +162,7 @@ def _one(state: CatalogState, source: Item) -> Iterable[Item]:
         create_sql=statement.render(),
         dependencies=(progress.id, *_connections(state, declared.encoding)),
         cluster_id=None,
-        details=details,
+        details=FedTable(progress.id, own, source.retain_history_ms, source.encoding),
     )
     for export in state.exports_of(progress.id):
         if export.id != source.id:
@@ -178,13 +177,11 @@ def _one(state: CatalogState, source: Item) -> Iterable[Item]:
 
 
 def _source(progress: Item, source: Item, declared: CreateSource, name: Name) -> Item:
-    """The ingestion as a source of the newer form."""
-    upstream = declared.upstream
-    if isinstance(upstream, Postgres | MySql):
-        upstream = replace(upstream, text_columns=(), exclude_columns=())
+    """The ingestion as a source in the current syntax."""
+    upstream = declared.upstream.without_columns()
     statement = CreateSource(name, upstream, declared.cluster, declared.timestamp_interval)
-    details = {key: value for key, value in progress.details.items() if key != "parent_id"}
-    details["retain_history_ms"] = RETAIN_HISTORY_MS_DEFAULT  # what was said of it went to the tables
+    # What was said of its history went to the tables.
+    details = replace(progress.ingestion, parent_id=None, retain_history_ms=RETAIN_HISTORY_MS_DEFAULT)
     return replace(
         progress,
         create_sql=statement.render(),
@@ -267,7 +264,7 @@ def migrate_sources(catalog: CatalogStore) -> None:
     if planned.problems:
         for step in planned.problems:
             log.error(
-                "sources of the older form stay as they are",
+                "legacy sources stay as they are",
                 source=SessionNames(state).full_name(step.before),
                 problem=step.problem,
                 hint="EXPLAIN MIGRATION shows what would become of each.",
@@ -276,4 +273,4 @@ def migrate_sources(catalog: CatalogStore) -> None:
     changes = planned.updates(state)
     if changes:
         catalog.transact([updates.CatalogVersionIs(state.version)], changes, user="mz_system")
-        log.info("sources of the older form have become sources and tables", items=len(planned.steps))
+        log.info("legacy sources have become sources and tables", items=len(planned.steps))

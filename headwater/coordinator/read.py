@@ -13,9 +13,10 @@ to DuckDB as Arrow tables.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ import pyarrow as pa
 from headwater.catalog.builtin.evaluate import evaluate
 from headwater.catalog.builtin.facts import SystemFacts
 from headwater.catalog.state import CatalogState, Item
+from headwater.coordinator.replacing import how_to_replace
 from headwater.coordinator.tables import Seen
 from headwater.coordinator.timestamps import Choice, Hold, Isolation, choose
 from headwater.core.change import FileEntry, ReadPlan
@@ -30,27 +32,44 @@ from headwater.core.clock import unique_name
 from headwater.core.errors import UserError
 from headwater.core.limits import COMPACTION_CHECK_S, SMALL_READ_BYTES_MAX
 from headwater.core.protocol import Peek, PeekFile
+from headwater.core.quoting import quoted
 from headwater.core.relation import Relation
 from headwater.core.time import TIMESTAMP_END
 from headwater.formats.arrow import state_schema
 from headwater.observe import metrics
-from headwater.persist.combine import quote, relation_sql
+from headwater.persist.combine import relation_sql
 from headwater.persist.files import DAMAGE_HINT, damage
+from headwater.persist.ledger import ErrorSpan
 from headwater.persist.results import read_result, remove_result
 from headwater.sources import SOURCE_TYPES
 from headwater.sql.select import before_rows
-from headwater.sql.select import duckdb as duckdb_sql
-from headwater.sql.select import spark as spark_sql
-from headwater.sql.select.plan import Query
+from headwater.sql.select.generate.duckdb import query as duckdb_sql
+from headwater.sql.select.generate.spark import query as spark_sql
+from headwater.sql.select.plan.nodes import Query
 
 if TYPE_CHECKING:
     from headwater.coordinator.coordinator import Coordinator
 
+UNSTORED = (
+    "Where a column's values cannot be stored: WITH (TEXT COLUMNS (..)) or WITH (EXCLUDE COLUMNS (..))."
+)
+
 EngineChoice = Literal["auto", "spark", "duckdb"]
+
+
+@dataclass(eq=False)
+class ReadAgain(UserError):
+    """A table cannot be read at a timestamp, but later: it is, or was, read again from its upstream."""
+
+    until: int = 0  # from then on; 0: not known yet
 
 
 class RelationDropped(UserError):
     """Something that a read waited for has gone."""
+
+
+class RelationRedefined(RelationDropped):
+    """While a read waited, something it was planned with has come to give something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +87,7 @@ class Inputs:
     tables: tuple[Item, ...]
     sources: tuple[Item, ...]
     system: tuple[str, ...]
+    redefined_at: int = 0  # before this timestamp reading them gave something else
 
     def ids(self) -> frozenset[str]:
         return frozenset(item.collection_id for item in (*self.tables, *self.sources))
@@ -104,76 +124,119 @@ class PreparedRead:
 
 
 class Reads:
-    """Runs queries.  `world` is the coordinator: catalog, ledger, controller, engine, oracle, holds."""
+    """Runs queries, with what the coordinator has: catalog, ledger, controller, engine, oracle, holds."""
 
-    def __init__(self, world: Coordinator) -> None:
-        self._world = world
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._coordinator = coordinator
 
-    def inputs_of(self, state: CatalogState, relation_ids: frozenset[str]) -> Inputs:
+    def inputs_of(self, state: CatalogState, query: Query) -> Inputs:
         """Sort a query's relations by kind."""
-        items = [state.items[id_] for id_ in sorted(relation_ids) if id_ in state.items]
+        items = [state.items[id_] for id_ in sorted(query.relation_ids) if id_ in state.items]
+        views = [state.items[id_] for id_ in query.view_ids]
         return Inputs(
             tuple(item for item in items if item.stores),
             tuple(item for item in items if item.ingests),
-            tuple(sorted(id_ for id_ in relation_ids if id_ not in state.items)),
+            tuple(sorted(id_ for id_ in query.relation_ids if id_ not in state.items)),
+            max((item.redefined_at for item in (*items, *views)), default=0),
         )
 
     def upper(self, item: Item) -> int:
         """Every timestamp below this can be read without waiting."""
         if item.ingests:
-            return self._world.controller.uppers.get(item.id, 0)
+            return self._coordinator.controller.uppers.get(item.id, 0)
         if item.source_id is None:
             return TIMESTAMP_END
-        if item.collection_id not in self._world.controller.hydrated:
+        if item.collection_id not in self._coordinator.controller.hydrated:
             return 0
-        return self._world.controller.uppers.get(item.source_id, 0)
+        return self._coordinator.controller.uppers.get(item.source_id, 0)
+
+    def failed_at(self, item: Item) -> int | None:
+        """From when on it cannot be read, for good or until it was read again; None: it goes on."""
+        if item.source_id is None:
+            return None
+        spans = self._coordinator.ledger.errors(item.collection_id)
+        return next((span.ts for span in spans if span.until is None), None)
+
+    def complete_until(self, item: Item) -> int:
+        """Below this its rows are there: what has ended does not get any further, as its source does."""
+        failed_at = self.failed_at(item)
+        return self.upper(item) if failed_at is None else min(failed_at, self.upper(item))
+
+    def newest(self, item: Item) -> int:
+        """The last timestamp at which somebody may have read it; of plain tables the oracle knows."""
+        upper = self.upper(item)
+        if upper != TIMESTAMP_END:
+            return upper - 1
+        return 0 if item.source_id is None and not item.ingests else self.end(item)
 
     def end(self, item: Item) -> int:
         """The last timestamp of a source that has ended."""
-        writer = self._world.ledger.writer(item.source_id or item.id)
+        writer = self._coordinator.ledger.writer(item.source_id or item.id)
         return 0 if writer is None else writer.ts
 
-    async def wait_readable(self, inputs: Inputs, pinned: Hold | None = None) -> None:
-        """Until every input has some timestamp at which it can be read, or is in error."""
-        controller = self._world.controller
+    async def wait_readable(
+        self, inputs: Inputs, pinned: Hold | None = None, as_of: int | None = None
+    ) -> None:
+        """Until every input has some timestamp at which it can be read, or is in error.
+
+        A table that is read again from its upstream is waited for, unless `as_of` is before that.
+        """
+        controller = self._coordinator.controller
 
         def ready() -> bool:
-            return all(self.upper(i) > 0 or not self._exists(i, pinned) for i in inputs.moving())
+            return all(
+                (self.upper(i) > 0 and not self._read_again(i, as_of)) or not self._exists(i, pinned)
+                for i in inputs.moving()
+            )
 
         if not ready():
-            await controller.wait_for(ready)
+            with self._coordinator.waits.waiting(inputs.moving()):
+                await controller.wait_for(ready)
         for item in inputs.moving():
             self._check_exists(item, pinned)
             self.start_since(item)
 
+    def _read_again(self, item: Item, as_of: int | None) -> bool:
+        """Whether a table is being read again, and what is asked for will be readable then."""
+        ledger = self._coordinator.ledger
+        if item.ingests or not ledger.refilling(item.collection_id):
+            return False
+        if as_of is None:
+            return True
+        return any(span.meets(as_of - 1, as_of) for span in ledger.errors(item.collection_id))
+
     def _exists(self, item: Item, pinned: Hold | None) -> bool:
         """Whether it is there, for a transaction also what it holds although it was dropped since."""
-        id_, world = item.collection_id, self._world
+        id_, coordinator = item.collection_id, self._coordinator
         held = pinned is not None and id_ in pinned.ids
-        return held or id_ in world.catalog.state.collections() or world.widenings.lingers(id_)
+        return held or id_ in coordinator.catalog.state.collections() or coordinator.widenings.lingers(id_)
 
     def _check_exists(self, item: Item, pinned: Hold | None) -> None:
         if not self._exists(item, pinned):
-            name = self._world.full_name(item)
+            name = self._coordinator.full_name(item)
             raise RelationDropped(f'query could not complete because relation "{name}" was dropped', "42704")
 
-    def start_since(self, item: Item) -> None:
-        """The first time somebody asks for it, a collection's since comes from the ledger."""
-        holds, ledger, id_ = self._world.holds, self._world.ledger, item.collection_id
-        if holds.since(id_):
-            return
-        if item.ingests:
+    def start_since(self, item: Item) -> int:
+        """A collection's since, which comes from the ledger before anything else may raise it.
+
+        What retention asks for may be long before the table was there; and a table that is being
+        filled is in the ledger, but its history does not begin where it says until it is readable.
+        """
+        holds, ledger, id_ = self._coordinator.holds, self._coordinator.ledger, item.collection_id
+        if not holds.since(id_) and item.ingests:
             holds.start(id_, ledger.first_binding_ts(id_))
-        else:
+        elif not holds.since(id_):
             collection = ledger.collection(id_)
-            holds.start(id_, collection.since if collection is not None else 0)
+            if collection is not None and collection.hydrated:
+                holds.start(id_, collection.since)
+        return holds.since(id_)
 
     def choose(self, inputs: Inputs, isolation: Isolation) -> Choice:
         """The timestamp for these inputs now."""
-        holds = self._world.holds
+        holds = self._coordinator.holds
         items = (*inputs.tables, *inputs.sources)
         return choose(
-            self._world.oracle.floor,
+            max(self._coordinator.oracle.floor, inputs.redefined_at),
             [holds.since(item.collection_id) for item in items],
             [self.upper(item) for item in inputs.moving()],
             [self.end(item) for item in inputs.moving() if self.upper(item) == TIMESTAMP_END],
@@ -189,59 +252,120 @@ class Reads:
         at_least: bool = False,
         pinned: Hold | None = None,
         facts: Callable[[], SystemFacts] | None = None,
+        not_before: int = 0,
+        first: bool = False,
     ) -> PreparedRead:
         """Fix the timestamp, wait for it, find the files.
 
-        `pinned` is the hold of a transaction that has read before: same timestamp again.
+        `pinned` is the hold of a transaction that has read before: same timestamp again.  Without that and
+        without `as_of` the timestamp is `not_before` or later.  At the `first` of a transaction's reads
+        everything it may read later must mean what it means now.
         """
         await self._check_constants(query)
-        inputs = self.inputs_of(state, query.relation_ids)
-        await self.wait_readable(inputs, pinned)
+        while True:
+            try:
+                return await self._prepare(
+                    *(query, state, isolation, as_of, at_least, pinned, facts, not_before, first)
+                )
+            except ReadAgain as error:
+                if pinned is not None or as_of is not None:
+                    raise
+                # It was not when the read began; what was asked for is what is there now.
+                not_before = max(not_before, error.until)
+
+    async def _prepare(
+        self,
+        query: Query,
+        state: CatalogState,
+        isolation: Isolation,
+        as_of: int | None,
+        at_least: bool,
+        pinned: Hold | None,
+        facts: Callable[[], SystemFacts] | None,
+        not_before: int,
+        first: bool,
+    ) -> PreparedRead:
+        inputs = self.inputs_of(state, query)
+        if first:
+            inputs = replace(inputs, redefined_at=state.redefined_at())
+        asked_for = as_of if not at_least else None
+        await self.wait_readable(inputs, pinned, asked_for if pinned is None else pinned.ts)
         if pinned is not None:
             ts = pinned.ts
             self._check_since(inputs, ts, in_transaction=True)
         elif as_of is not None:
-            ts = max(as_of, self.choose(inputs, "serializable").ts) if at_least else as_of
+            ts = max(as_of, self.choose(inputs, "serializable").ts, not_before) if at_least else as_of
             self._check_since(inputs, ts, in_transaction=False)
         else:
-            ts = self.choose(inputs, isolation).ts
+            ts = max(self.choose(inputs, isolation).ts, not_before)
             if query.uses_mz_now and not inputs.moving():
-                ts = max(ts, self._world.clock.now_ms())
+                ts = max(ts, self._coordinator.clock.now_ms())
         plain = bool(inputs.plain())
         if plain:
             await self._wait_until(ts)
         if plain or (isolation == "strict serializable" and as_of is None):
             # Before anything is awaited: no write may take a timestamp at or before this one.
-            self._world.oracle.show(ts)
-        hold = self._world.holds.acquire(inputs.ids(), ts)
+            self._coordinator.oracle.show(ts)
+        hold = self._coordinator.holds.acquire(inputs.ids(), ts)
         try:
             await self.wait_passed(inputs, ts, pinned)
             if plain:
-                await self._world.tables.settled(ts)
+                await self._coordinator.tables.settled(ts)
+            if pinned is None:
+                self._check_meaning(query, state)
             self._check_errors(inputs, ts)
-            read = PreparedRead(query, inputs, ts, hold, facts or self._world.system_facts)
+            read = PreparedRead(query, inputs, ts, hold, facts or self._coordinator.system_facts)
             for table in inputs.tables:
-                plan = self._world.ledger.read_plan(table.collection_id, ts)
+                plan = self._coordinator.ledger.read_plan(table.collection_id, ts)
                 hold.uses(table.collection_id, plan.state_as_of)
                 read.plans[table.id] = plan
+            for table in inputs.tables:
+                await self._coordinator.value_errors.check(table, read.plans[table.id])
             return read
         except BaseException:
             hold.release()
             raise
 
+    def _check_meaning(self, query: Query, state: CatalogState) -> None:
+        """What it was planned with gives the same as then."""
+        now = self._coordinator.catalog.state.items
+        for id_ in query.relation_ids | query.view_ids:
+            if id_ in state.items and id_ in now and now[id_].redefined_at != state.items[id_].redefined_at:
+                name = self._coordinator.full_name(now[id_])
+                raise RelationRedefined(
+                    f'"{name}" was swapped or replaced while the statement ran',
+                    "40001",
+                    hint="Run the statement again.",
+                )
+
     async def _check_constants(self, query: Query) -> None:
         """As PostgreSQL: what cannot be computed is an error even where no row needs it."""
-        parts = before_rows(query)
+        parts = await self._coordinator.beside.run(lambda: before_rows(query))
         if parts is not None:
-            schema = state_schema(Relation(parts.columns()))
-            await self._world.engine.table(duckdb_sql.generate(parts, {}), schema, {})
+            await self._coordinator.engine.check(*await self.generated(parts, {}, None, {}))
+
+    async def constants(self, query: Query) -> pa.Table:
+        """The result of a query that reads nothing."""
+        sql, tables = await self.generated(query, {}, None, {})
+        return await self._coordinator.engine.table(sql, state_schema(Relation(query.columns())), tables)
+
+    async def generated(
+        self, query: Query, relations: Mapping[str, str], ts: int | None, tables: Mapping[str, pa.Table]
+    ) -> tuple[str, dict[str, pa.Table]]:
+        """DuckDB's text of a query, and these tables with those of its constants."""
+
+        def generate() -> tuple[str, dict[str, pa.Table]]:
+            made = dict(tables)
+            return duckdb_sql.generate(query, relations, ts, made), made
+
+        return await self._coordinator.beside.run(generate)
 
     def _check_since(self, inputs: Inputs, ts: int, in_transaction: bool) -> None:
         for item in (*inputs.tables, *inputs.sources):
-            since = self._world.holds.since(item.collection_id)
+            since = self._coordinator.holds.since(item.collection_id)
             if ts >= since:
                 continue
-            name = self._world.full_name(item)
+            name = self._coordinator.full_name(item)
             if in_transaction:
                 raise UserError(
                     "Transactions can only reference objects in the same timedomain",
@@ -253,7 +377,8 @@ class Reads:
                 "could not find a valid timestamp for the query",
                 "22000",
                 detail=f'"{name}" can be read from {since} on; the query asks for {ts}.',
-                hint="Use AS OF AT LEAST, or create the table WITH (RETAIN HISTORY FOR ...).",
+                hint="Use AS OF AT LEAST. A table WITH (RETAIN HISTORY FOR ...) keeps its past, but has none"
+                " from before it could be read first.",
             )
 
     async def wait_passed(self, inputs: Inputs, ts: int, pinned: Hold | None = None) -> None:
@@ -264,37 +389,76 @@ class Reads:
             return all(self.upper(item) > ts or not self._exists(item, pinned) for item in moving)
 
         if not passed():
-            self._check_errors(inputs, ts)  # which the wait would not change
-            await self._world.controller.wait_for(passed)
+            error = self.stopped(inputs)
+            if error is not None:  # which the wait would not change
+                self._check_errors(inputs, ts)
+            with self._coordinator.waits.waiting(moving):
+                await self._coordinator.controller.wait_for(passed)
         for item in moving:
             self._check_exists(item, pinned)
 
     async def _wait_until(self, ts: int) -> None:
         """Plain tables follow the clock: a timestamp ahead of it is not over yet."""
-        while (ahead_ms := ts - max(self._world.clock.now_ms(), self._world.oracle.floor)) > 0:
+        while (ahead_ms := ts - max(self._coordinator.clock.now_ms(), self._coordinator.oracle.floor)) > 0:
             await asyncio.sleep(min(ahead_ms / 1000, COMPACTION_CHECK_S))
 
-    def failure(self, inputs: Inputs, until: int) -> Failure | None:
-        """The first definite error of these at or before `until`, which they have passed."""
-        ledger = self._world.ledger
-        firsts = [
-            (table, *error) for table in inputs.tables for error in ledger.errors(table.collection_id)[:1]
+    def failure(self, inputs: Inputs, after: int, until: int) -> Failure | None:
+        """The first timestamp in (after, until], which they have passed, where one cannot be read."""
+        met = [
+            (max(span.ts, after + 1), -span.ts, span, table)
+            for table in inputs.tables
+            for span in self._coordinator.ledger.errors(table.collection_id)
+            if span.meets(after, until)
         ]
-        found = min(firsts, key=lambda first: first[1], default=None)
-        if found is None or found[1] > until:
+        if not met:
             return None
-        table, ts, position, message = found
+        # Of several that hold there: what happened last.
+        ts, _, span, table = min(met, key=lambda one: one[:2])
+        if span.until is None:  # one that was read again may have been stopped for good on the way
+            span = self._coordinator.ledger.stopped(table.collection_id) or span
+        return Failure(ts, self._error(table, span))
+
+    def stopped(self, inputs: Inputs) -> UserError | None:
+        """Why one of these will not come any further; None also while one is read again."""
+        for table in inputs.tables:
+            span = self._coordinator.ledger.stopped(table.collection_id)
+            if span is not None:
+                return self._error(table, span)
+        return None
+
+    def _error(self, table: Item, span: ErrorSpan) -> UserError:
+        coordinator = self._coordinator
+        name = coordinator.full_name(table)
+        ended = span.until is None and coordinator.ledger.stopped(table.collection_id) is not None
+        if ended:
+            how = f"is stopped at position {span.position}"
+        elif span.until is None:
+            how = "is being read again from its upstream"
+        else:
+            how = f"was read again from its upstream, and can be read from {span.until} on"
+        due_to = "source must be dropped and recreated due to failure: " if span.hint is None else ""
+        replaced = f"{how_to_replace(table)} {UNSTORED}"
         error = UserError(
-            f"Source error: source must be dropped and recreated due to failure: {message}",
+            f"Source error: {due_to}{span.message}",
             "XX000",
-            detail=f'Table "{self._world.full_name(table)}" is stopped at position {position}.',
-            hint="Create a second table on the same reference, then drop this one. Where a column's"
-            " values cannot be stored: WITH (TEXT COLUMNS (..)) or WITH (EXCLUDE COLUMNS (..)).",
+            detail=f'Table "{name}" {how}.',
+            hint=replaced if span.hint is None else coordinator.named_in(span.hint, table),
         )
-        return Failure(ts, error)
+        if ended:
+            return error
+        return ReadAgain(error.message, error.sqlstate, error.detail, error.hint, until=span.until or 0)
+
+    def last_readable(self, inputs: Inputs, newest: int) -> int:
+        """The newest timestamp up to `newest` at which none of these has an error."""
+        spans = [
+            span for table in inputs.tables for span in self._coordinator.ledger.errors(table.collection_id)
+        ]
+        while starts := [span.ts for span in spans if span.meets(newest - 1, newest)]:
+            newest = min(starts) - 1
+        return newest
 
     def _check_errors(self, inputs: Inputs, ts: int) -> None:
-        failure = self.failure(inputs, ts)
+        failure = self.failure(inputs, ts - 1, ts)
         if failure is not None:
             raise failure.error
 
@@ -304,6 +468,14 @@ class Reads:
         """Which engine runs it; an error when the wanted one cannot."""
         only_files = bool(read.plans) and not read.inputs.sources and not read.inputs.system
         if wanted == "duckdb":
+            return "duckdb"
+        if any(plan.flawed for plan in read.plans.values()):
+            if wanted == "spark":
+                raise UserError(
+                    "a table that has had values that could not be stored is not read by Spark",
+                    "0A000",
+                    hint="SET read_engine = auto. Some changes later Spark reads it, too.",
+                )
             return "duckdb"
         small = wanted == "auto" and read.bytes() <= SMALL_READ_BYTES_MAX
         if small or not only_files:
@@ -321,7 +493,7 @@ class Reads:
     async def _run(
         self, read: PreparedRead, engine: Literal["spark", "duckdb"]
     ) -> AsyncIterator[pa.RecordBatch]:
-        begin_s = self._world.clock.monotonic_s()
+        begin_s = self._coordinator.clock.monotonic_s()
         outcome: metrics.Outcome = "error"
         try:
             batches = self._on_spark(read) if engine == "spark" else self._on_duckdb(read)
@@ -333,43 +505,46 @@ class Reads:
             self.check_damage(files, error)
             raise
         finally:
-            metrics.queried(engine, outcome, self._world.clock.monotonic_s() - begin_s)
+            metrics.queried(engine, outcome, self._coordinator.clock.monotonic_s() - begin_s)
             read.close()
 
     def check_damage(self, files: Iterable[FileEntry], error: UserError) -> None:
         """After an error: if a file that was read is not as it was written, say that instead."""
-        found = damage(self._world.data_dir, files)
+        found = damage(self._coordinator.store, files)
         if found is not None:
             raise UserError(found, "58030", hint=DAMAGE_HINT) from error
 
-    def duckdb_text(self, read: PreparedRead) -> tuple[str, dict[str, pa.Table]]:
-        """The query for DuckDB, and the Arrow tables it names."""
+    async def duckdb_text(
+        self, read: PreparedRead, beside: Mapping[str, pa.Table] = MappingProxyType({})
+    ) -> tuple[str, dict[str, pa.Table]]:
+        """The query for DuckDB, and the Arrow tables it names, with those that are there `beside` it."""
         relations: dict[str, str] = {
-            id_: relation_sql(plan, self._world.data_dir) for id_, plan in read.plans.items()
+            id_: relation_sql(plan, self._coordinator.store) for id_, plan in read.plans.items()
         }
-        tables: dict[str, pa.Table] = {}
+        tables = dict(beside)
         facts = read.facts() if read.inputs.system else None
         for id_ in read.inputs.system:
             tables[f"hw_{id_}"] = evaluate(id_, facts or read.facts())
-            relations[id_] = quote(f"hw_{id_}")
+            relations[id_] = quoted(f"hw_{id_}")
         for source in read.inputs.sources:
             tables[f"hw_{source.id}"] = self.progress(source, read.ts)
-            relations[source.id] = quote(f"hw_{source.id}")
-        return duckdb_sql.generate(read.query, relations, read.ts), tables
+            relations[source.id] = quoted(f"hw_{source.id}")
+        return await self.generated(read.query, relations, read.ts, tables)
 
     async def _on_duckdb(self, read: PreparedRead) -> AsyncIterator[pa.RecordBatch]:
-        sql, tables = self.duckdb_text(read)
+        sql, tables = await self.duckdb_text(read)
         schema = state_schema(Relation(read.query.columns()))
-        async for batch in self._world.engine.run(sql, schema, tables, files=bool(read.plans)):
+        async for batch in self._coordinator.engine.run(sql, schema, tables, files=bool(read.plans)):
             yield batch
 
-    def spark_peek(self, read: PreparedRead, explain: bool = False) -> Peek:
+    async def spark_peek(self, read: PreparedRead, explain: bool = False) -> Peek:
         """The query for Spark."""
         peek_id = f"p{unique_name()[:12]}"
         names = {id_: f"{peek_id}_{id_}" for id_ in read.plans}
+        text = await self._coordinator.beside.run(lambda: spark_sql.generate(read.query, names, read.ts))
         return Peek(
             peek_id,
-            spark_sql.generate(read.query, names, read.ts),
+            text,
             {names[id_]: plan.to_json() for id_, plan in read.plans.items()},
             Relation(read.query.columns()).to_json(),
             "reads",
@@ -377,8 +552,8 @@ class Reads:
         )
 
     async def _on_spark(self, read: PreparedRead) -> AsyncIterator[pa.RecordBatch]:
-        peek = self.spark_peek(read)
-        pending = self._world.controller.start_peek(peek)
+        peek = await self.spark_peek(read)
+        pending = self._coordinator.controller.start_peek(peek)
         try:
             while (answer := await pending.answers.get()) is not None:
                 if isinstance(answer, UserError):
@@ -386,31 +561,31 @@ class Reads:
                 if isinstance(answer, pa.RecordBatch):
                     yield answer
                 elif isinstance(answer, PeekFile):
-                    batches = read_result(self._world.data_dir, answer.path, answer.rows)
+                    batches = read_result(self._coordinator.store, answer.path, answer.rows)
                     while (batch := await asyncio.to_thread(next, batches, None)) is not None:
                         yield batch
         finally:
-            self._world.controller.end_peek(peek.peek_id)
+            self._coordinator.controller.end_peek(peek.peek_id)
             with suppress(RuntimeError):  # no thread for it: the next start takes it away
                 asyncio.get_running_loop().run_in_executor(
-                    None, remove_result, self._world.data_dir, peek.peek_id
+                    None, remove_result, self._coordinator.store, peek.peek_id
                 )
 
     async def spark_plan(self, read: PreparedRead) -> str:
         """Spark's own plan, for EXPLAIN."""
-        pending = self._world.controller.start_peek(self.spark_peek(read, explain=True))
+        pending = self._coordinator.controller.start_peek(await self.spark_peek(read, explain=True))
         try:
             answer = await pending.answers.get()
         finally:
-            self._world.controller.end_peek(pending.command.peek_id)
+            self._coordinator.controller.end_peek(pending.command.peek_id)
         if isinstance(answer, UserError):
             raise answer
         return str(answer)
 
     def progress(self, source: Item, ts: int) -> pa.Table:
         """A source as a relation: its frontier at `ts`."""
-        source_type = SOURCE_TYPES[source.details["source_type"]]
-        binding = self._world.ledger.binding_at(source.id, ts)
+        source_type = SOURCE_TYPES[source.ingestion.source_type]
+        binding = self._coordinator.ledger.binding_at(source.id, ts)
         rows = source_type.progress_rows(binding[1]) if binding is not None else []
         schema = state_schema(Relation(source_type.progress_columns))
         arrays = [pa.array([row[i] for row in rows], type=column.type) for i, column in enumerate(schema)]

@@ -24,9 +24,6 @@ from headwater.sql.statements.create_subsource import CreateSubsource
 from headwater.sql.statements.create_table import CreateTable
 from headwater.sql.statements.create_table_from_source import CreateTableFromSource
 from headwater.sql.statements.create_view import CreateView
-from headwater.sql.upstreams.kafka import Kafka
-from headwater.sql.upstreams.mysql import MySql
-from headwater.sql.upstreams.postgres import Postgres
 
 Parts = tuple[str, ...]
 Mapping = Callable[[Parts], Parts | None]
@@ -83,7 +80,7 @@ def on_clusters(items: Iterable[Item], names: dict[str, str]) -> list[updates.Up
 
 def _source(statement: CreateSource, mapping: Mapping) -> CreateSource:
     upstream = statement.upstream
-    if isinstance(upstream, Postgres | MySql | Kafka):
+    if upstream.connection is not None:
         upstream = replace(upstream, connection=_name(upstream.connection, mapping))
     return replace(
         statement,

@@ -9,7 +9,7 @@ and what it has computed.  So only a few results of a session rest like that.  W
 the one that has rested longest is run to its end, into a file (persist/aside.py).  An error that it meets
 there is its own: it is told to whoever takes it up again.
 
-A subscription has no end and does not rest here; what waits for it is bounded elsewhere (subscribe.py).
+A subscription has no end and does not rest here; what waits for it is bounded elsewhere (hubs.py).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Rows(AsyncIterator[pa.RecordBatch]):
         """Take what is left of it out of memory and be done with its engine."""
         if self.finished or self.closed or self._broken is not None or self._aside is not None:
             return
-        aside = self._aside = Aside(self._resting.data_dir)
+        aside = self._aside = Aside(self._resting.scratch)
         returned, self._returned = self._returned, []
         try:
             for batch in returned:
@@ -130,8 +130,8 @@ async def _nothing() -> AsyncIterator[pa.RecordBatch]:
 class Resting:
     """One session's results that are left half read."""
 
-    def __init__(self, data_dir: Path) -> None:
-        self.data_dir = data_dir
+    def __init__(self, scratch: Path) -> None:
+        self.scratch = scratch
         self.aside_bytes = 0
         self._order: dict[Rows, None] = {}  # those that rest in their engines, the longest first
 

@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from headwater.catalog.state import Item
 from headwater.coordinator.api import Result
-from headwater.coordinator.queries import collect, drain
-from headwater.coordinator.read import Inputs, PreparedRead
+from headwater.coordinator.queries import collect, drain, earliest
+from headwater.coordinator.read import Inputs, PreparedRead, RelationRedefined
 from headwater.coordinator.tables import WriteConflict, check_not_null
 from headwater.core.errors import InvariantViolation, UserError
 from headwater.core.limits import WRITE_ATTEMPTS_MAX, WRITE_KEEP_S_MAX, WRITE_WAIT_S_MAX
@@ -29,7 +29,7 @@ from headwater.core.relation import Column
 from headwater.formats.arrow import state_schema
 from headwater.sql.cursor import Name
 from headwater.sql.select import plan_query
-from headwater.sql.select.plan import Query
+from headwater.sql.select.plan.nodes import Query
 
 if TYPE_CHECKING:
     from headwater.coordinator.session import SqlSession
@@ -90,7 +90,8 @@ async def complete_rows(
 
 async def _defaults(session: SqlSession, item: Item, column: Column, count: int) -> pa.ChunkedArray:
     text = f"SELECT {column.default} FROM generate_series(1, {count})"
-    query = plan_query(text, session.names(), session.facts(), targets=(column,))
+    names, facts = session.names(), session.facts()
+    query = await session.coordinator.beside.run(lambda: plan_query(text, names, facts, targets=(column,)))
     return (await collect(session, query, into=item)).column(0)
 
 
@@ -99,9 +100,9 @@ async def write_rows(session: SqlSession, item: Item, changes: pa.Table) -> None
     if not changes.num_rows:
         return
     if session.transaction is not None:
-        session.transaction.add_write(item, changes)
+        session.transaction.add_write(item, session.coordinator.full_name(item), changes)
     else:
-        await session.world.commit_writes({item.id: (item.relation, [changes])})
+        await session.coordinator.commit_writes({item.id: (item.relation, [changes])})
 
 
 # Rows that were computed
@@ -115,7 +116,7 @@ class Computed:
     result: Result
 
 
-Plan = Callable[[], tuple[Item, Query]]
+Plan = Callable[[], Awaitable[tuple[Item, Query]]]
 Compute = Callable[[Item, pa.Table], Awaitable[Computed]]
 
 
@@ -123,36 +124,44 @@ async def write_computed(session: SqlSession, plan: Plan, compute: Compute) -> R
     """Write to a table what `compute` makes of the rows that a query finds."""
     if session.transaction is not None:
         return await _in_block(session, plan, compute)
-    world, conflict = session.world, None
+    coordinator, conflict = session.coordinator, None
     for attempt in range(WRITE_ATTEMPTS_MAX):
-        item, query = plan()
-        inputs = world.reads.inputs_of(session.state, query.relation_ids)
+        item, query = await plan()
+        inputs = coordinator.reads.inputs_of(session.state, query)
         ids = frozenset(table.collection_id for table in inputs.plain())
         try:
-            if not attempt and not world.tables.kept(ids):
-                read = await _open(session, query, inputs)
+            if not attempt and not coordinator.tables.kept(ids):
+                read = await _open(session, query, inputs, await earliest(session, inputs))
                 return await _commit(session, item, read, compute)
             # A source may stall for ever: that is waited for while nobody waits for us.
-            await world.reads.wait_readable(inputs)
-            await world.reads.wait_passed(inputs, world.oracle.floor)
-            async with world.tables.keep(ids):
+            not_before = await earliest(session, inputs)
+            await coordinator.reads.wait_readable(inputs)
+            await coordinator.reads.wait_passed(inputs, max(coordinator.oracle.floor, not_before))
+            async with coordinator.tables.keep(ids):
                 async with asyncio.timeout(WRITE_WAIT_S_MAX):
-                    read = await _open(session, query, inputs)
+                    read = await _open(session, query, inputs, not_before)
                 return await _commit(session, item, read, compute, ids)
         except WriteConflict as error:
             conflict = error
+        except RelationRedefined:
+            conflict = WriteConflict(item.name)
         except TimeoutError:
             conflict = WriteConflict(item.name)
     raise conflict or WriteConflict(item.name)
 
 
-async def _open(session: SqlSession, query: Query, inputs: Inputs) -> PreparedRead:
+async def _open(session: SqlSession, query: Query, inputs: Inputs, not_before: int) -> PreparedRead:
     """Plain tables are read as of their last write, whatever isolation other reads have."""
     transaction = session.transaction
     isolation = "strict serializable" if inputs.plain() else session.isolation
     pinned = None if transaction is None else transaction.hold
-    return await session.world.reads.prepare(
-        query, session.state, isolation, pinned=pinned, facts=session.system_facts
+    return await session.coordinator.reads.prepare(
+        query,
+        session.state,
+        isolation,
+        pinned=pinned,
+        facts=session.system_facts,
+        not_before=not_before,
     )
 
 
@@ -168,24 +177,24 @@ async def _commit(
         computed = await compute(item, await drain(session, read, item))
     if computed.changes.num_rows:
         writes = {item.id: (item.relation, [computed.changes])}
-        await session.world.commit_writes(writes, read.seen(), kept)
+        await session.coordinator.commit_writes(writes, read.seen(), kept)
     return computed.result
 
 
 async def _in_block(session: SqlSession, plan: Plan, compute: Compute) -> Result:
     """What it reads is held and remembered until COMMIT."""
-    item, query = plan()
-    inputs = session.world.reads.inputs_of(session.state, query.relation_ids)
-    read = await _open(session, query, inputs)
+    item, query = await plan()
+    inputs = session.coordinator.reads.inputs_of(session.state, query)
+    read = await _open(session, query, inputs, await earliest(session, inputs))
     transaction = session.transaction
     if transaction is None:
         raise InvariantViolation("a block ended while a statement ran in it")
     transaction.saw(read.seen())
     if transaction.hold is None:
-        transaction.hold = session.world.holds.acquire((), read.ts)
+        transaction.hold = session.coordinator.holds.acquire((), read.ts)
         transaction.catalog = session.state
     transaction.hold.add(read.inputs.ids())
     computed = await compute(item, await drain(session, read, item))
     if computed.changes.num_rows:
-        transaction.add_write(item, computed.changes)
+        transaction.add_write(item, session.coordinator.full_name(item), computed.changes)
     return computed.result

@@ -5,13 +5,14 @@
     execute  -> the statement's file in sequence/, inside the transaction's rules
 
 Everything that may take long runs as a task that `cancel` and the statement timeout
-can end; what ends that way is told 57014.
+can end; what ends that way is told 57014.  Parsing and planning are done beside the event loop when
+they take long (beside.py).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,7 +28,9 @@ from headwater.coordinator.api import (
     Result,
     TransactionStatus,
 )
+from headwater.coordinator.beside import at_once
 from headwater.coordinator.ddl import DdlScope, StagedDdl
+from headwater.coordinator.patience import patiently
 from headwater.coordinator.resting import Resting, Rows
 from headwater.coordinator.sequence.cursors import OpenCursor
 from headwater.coordinator.showing import relation_text
@@ -36,9 +39,11 @@ from headwater.coordinator.transaction import Class, Savepoint, Transaction
 from headwater.coordinator.variables import SEVERITIES, Settings, duration_s
 from headwater.core.clock import secret_number, unique_name
 from headwater.core.errors import UserError
+from headwater.core.limits import PLAN_ATTEMPTS_MAX, WAIT_NOTICE_S
 from headwater.core.names import SessionFacts
-from headwater.core.relation import Column
+from headwater.core.relation import Column, shown_in
 from headwater.core.types import SqlType
+from headwater.formats.zones import working_zone
 from headwater.sql.parse import parse_statements
 from headwater.sql.statement import shown_text
 from headwater.sql.statements.commit import Commit
@@ -61,23 +66,28 @@ _BY_NAME = (Execute, Fetch)
 class SqlSession:
     """Implements `api.Session`."""
 
-    def __init__(self, world: Coordinator, backend_pid: int, user: str, address: str, internal: bool) -> None:
-        self.world = world
+    def __init__(
+        self, coordinator: Coordinator, backend_pid: int, user: str, address: str, internal: bool
+    ) -> None:
+        self.coordinator = coordinator
         self.backend_pid = backend_pid
         self.secret_key = secret_number(31)
         self.session_id = unique_name()
         self.user = user
         self.address = address
         self.internal = internal
-        self.connected_at_ms = world.clock.now_ms()
-        self.settings = Settings(world.catalog.state.system_variables)
+        self.connected_at_ms = coordinator.clock.now_ms()
+        self.settings = Settings(coordinator.catalog.state.system_variables)
         self.statements: dict[str, Prepared] = {}
         self.cursors: dict[str, OpenCursor] = {}
-        self.resting = Resting(world.data_dir)
+        self.resting = Resting(coordinator.engine.scratch)
         self.transaction: Transaction | None = None
         self.active_query = ""
         self.query_started_at_ms: int | None = None
         self._notices: list[Notice] = []
+        self._tell: Callable[[Notice], None] = self.notify
+        self.end: Callable[[], None] = self.cancel  # hangs up
+        self._told_waits = False
         self.pipeline = False
         self._undone: int | None = None
         self._several = False  # statements of one message are one transaction, from one COMMIT to the next
@@ -104,17 +114,38 @@ class SqlSession:
         taken, self._notices = self._notices, []
         return taken
 
+    def listen(self, tell: Callable[[Notice], None], end: Callable[[], None]) -> None:
+        self._tell = tell
+        self.end = end
+
     def notify(self, *notices: Notice) -> None:
         """Leave notices for the client, as far as it wants them."""
+        self._notices += self._wanted(notices)
+
+    def _wanted(self, notices: Iterable[Notice]) -> list[Notice]:
         least = SEVERITIES.index(str(self.settings.get("client_min_messages")))
-        self._notices += [
+        return [
             notice
             for notice in notices
             if notice.severity == "INFO" or SEVERITIES.index(notice.severity.lower()) >= least
         ]
 
-    def parse(self, text: str) -> tuple[ParsedStatement, ...]:
-        return tuple(ParsedStatement(p.statement, p.text, p.offset) for p in parse_statements(text))
+    def _tell_waits(self, task: asyncio.Task[Any]) -> None:
+        """Once for a statement: what it waits for, if that does not move."""
+        if task.done() or self._told_waits:
+            return
+        reasons = self.coordinator.waits.reasons(task)
+        self._told_waits = bool(reasons)
+        for notice in self._wanted(reasons):
+            self._tell(notice)
+        if not reasons:
+            asyncio.get_running_loop().call_later(WAIT_NOTICE_S, self._tell_waits, task)
+
+    async def parse(self, text: str) -> tuple[ParsedStatement, ...]:
+        self.resume()
+        return await self._beside(
+            lambda: tuple(ParsedStatement(p.statement, p.text, p.offset) for p in parse_statements(text))
+        )
 
     async def prepare(
         self, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...] = ()
@@ -122,23 +153,60 @@ class SqlSession:
         if parsed.statement is None:
             return Prepared(parsed, (), None)
         self.check_usable(parsed.statement)
-        return replace(self.describe(parsed, parameter_types), basis=self._basis())
+        described = await self._described(parsed, parameter_types)
+        return replace(described, basis=self._basis())
 
-    def current(self, prepared: Prepared) -> Prepared:
+    async def current(self, prepared: Prepared) -> Prepared:
         parsed, basis = prepared.parsed, self._basis()
         by_name = isinstance(parsed.statement, _BY_NAME)
         if parsed.statement is None or (basis is not None and basis == prepared.basis and not by_name):
             return prepared
-        again = self.describe(parsed, prepared.parameters)
+        if self._running is None:
+            self.resume()  # a message of its own, long after the one that prepared it
+        again = await self._described(parsed, prepared.parameters)
+        basis = self._basis()
         relied_on = prepared.described if by_name else prepared.told
         if relied_on and (again.columns, again.parameters) != (prepared.columns, prepared.parameters):
             raise api.other_columns()
         return replace(again, basis=basis, told=prepared.told, described=relied_on and prepared.described)
 
+    async def _described(
+        self, parsed: ParsedStatement, parameter_types: tuple[SqlType | None, ...]
+    ) -> Prepared:
+        made = at_once(lambda: self.describe(parsed, parameter_types))
+        if made is not None:
+            return made[0]
+        return await self.cancellable(self.planned(lambda: self.describe(parsed, parameter_types)))
+
+    async def _beside(self, work: Callable[[], T]) -> T:
+        """What work makes that looks at nothing which others change; can be cancelled."""
+        made = at_once(work)
+        return (
+            made[0] if made is not None else await self.cancellable(self.coordinator.beside.in_thread(work))
+        )
+
+    async def planned(self, plan: Callable[[], T]) -> T:
+        """What `plan` makes of the catalog, made again when that has changed meanwhile.
+
+        To be called by what runs in `cancellable`.
+        """
+        for _ in range(PLAN_ATTEMPTS_MAX):
+            state = self.state
+            made = await self.coordinator.beside.run(plan)
+            if self.state is state:
+                return made
+        raise UserError(
+            "the catalog was changed each time that the statement was planned",
+            "40001",
+            hint="Run the statement again.",
+        )
+
     def _basis(self) -> object:
         """What names mean now; None if that may not be the same the next time it looks the same."""
         state, settings = self.state, self.settings
-        return None if self.staging else (state.version, settings.get("database"), self.search_path)
+        if self.staging:
+            return None
+        return state.version, settings.get("database"), self.search_path, settings.get("timezone")
 
     async def execute(self, prepared: Prepared, arguments: tuple[str | None, ...] = ()) -> Result:
         statement = prepared.parsed.statement
@@ -150,13 +218,15 @@ class SqlSession:
             self.settings.begin()
         if self.transaction is not None:
             self.transaction.statement_count += 1
-        prepared = self.current(prepared)
+        prepared = await self.current(prepared)
         named = tuple(map(self._named, prepared.parameters, arguments))
         result = await self.cancellable(self.run(prepared, named))
         if result.batches is not None and not result.settled:
             if not isinstance(statement, Subscribe):
                 self._let_rest(result, result.batches)
             result.batches = self._watched(result.batches)
+        if result.columns is not None:
+            result.columns = shown_in(result.columns, self.zone)
         if result.copy_in is not None:
             result.copy_in.sink = _WatchedSink(self, result.copy_in.sink)
             result.copy_in.cancelled = lambda: self.cancellable(_for_ever())
@@ -175,8 +245,9 @@ class SqlSession:
         result.leave = lambda rest: self.cancellable(rows.leave(rest))
 
     def resume(self) -> None:
-        self.query_started_at_ms = self.world.clock.now_ms()
+        self.query_started_at_ms = self.coordinator.clock.now_ms()
         self._cancelled = None
+        self._told_waits = False
 
     def _named(self, type_: SqlType, argument: str | None) -> str | None:
         """An argument that is a relation or type is the oid that its name has here."""
@@ -224,7 +295,7 @@ class SqlSession:
             cursor.close()
         if self.transaction is not None:
             self.transaction.release()
-        await self.world.close_session(self)
+        await self.coordinator.close_session(self)
 
     # Transactions
 
@@ -282,9 +353,12 @@ class SqlSession:
         committed = commit and not transaction.failed
         try:
             if committed and transaction.writes:
-                await self.world.commit_writes(transaction.writes, transaction.seen)
+                await self.coordinator.commit_writes(
+                    transaction.writes, transaction.seen, meant=transaction.meant
+                )
             if committed and transaction.staged is not None and transaction.staged.updates:
-                await self.world.commit_staged(transaction.staged, self.user)
+                staged = transaction.staged
+                await patiently(lambda: self.coordinator.commit_staged(staged, self.user))
         except BaseException:
             self.settings.end(False)
             raise
@@ -315,11 +389,17 @@ class SqlSession:
             return self.transaction.staged.state
         if self.transaction is not None and self.transaction.catalog is not None:
             return self.transaction.catalog
-        return self.world.catalog.state
+        return self.coordinator.catalog.state
 
     @property
     def search_path(self) -> tuple[str, ...]:
-        return tuple(part.strip().strip('"') for part in self.settings.get("search_path").split(","))
+        parts = (part.strip().strip('"') for part in self.settings.get("search_path").split(","))
+        return tuple(part for part in parts if part)
+
+    @property
+    def zone(self) -> str:
+        """Whose clocks it goes by; empty for UTC."""
+        return working_zone(self.settings.get("timezone"))
 
     def names(self) -> SessionNames:
         return SessionNames(self.state, self.settings.get("database"), self.search_path, self.backend_pid)
@@ -327,19 +407,23 @@ class SqlSession:
     def facts(self) -> SessionFacts:
         return SessionFacts(
             user=self.user,
+            superuser=self.settings.get("is_superuser") == "on",
             database=self.settings.get("database"),
             search_path=self.search_path,
             cluster=self.settings.get("cluster"),
-            now_us=self.world.clock.now_ms() * 1000,
+            zone=self.zone,
+            now_us=self.coordinator.clock.now_ms() * 1000,
+            started_us=self.coordinator.started_at_ms * 1000,
             backend_pid=self.backend_pid,
             settings=tuple((variable.name, value) for variable, value in self.settings.all()),
-            environment_id=self.world.environment_id,
+            environment_id=self.coordinator.environment_id,
+            position=lambda source, ts: self.coordinator.recency.position_at(self.names(), source, ts),
             show=lambda text: relation_text(self.names(), text),
         )
 
     def system_facts(self) -> SystemFacts:
         """What system relations show to this session."""
-        return system.facts(self.world, self)
+        return system.facts(self.coordinator, self)
 
     @property
     def staging(self) -> bool:
@@ -350,14 +434,14 @@ class SqlSession:
         """A secret's value as this session sees it: its own uncommitted DDL included."""
         staged = self.transaction.staged if self.transaction is not None else None
         value = None if staged is None else staged.secret_values.get(id_)
-        return self.world.secrets.get(id_) if value is None else value
+        return self.coordinator.secrets.get(id_) if value is None else value
 
     def ddl_scope(self) -> DdlScope:
         """For planning a DDL statement; inside a block, against the block's own copy."""
         if self.transaction is not None and self.transaction.staged is None:
-            state = self.world.catalog.state
+            state = self.coordinator.catalog.state
             self.transaction.staged = StagedDdl(state, state)
-        return self.world.ddl_scope(self)
+        return self.coordinator.ddl_scope(self)
 
     # Cancelling
 
@@ -370,7 +454,8 @@ class SqlSession:
             work.close()
             raise UserError(self._cancelled, "57014")
         task: asyncio.Task[T] = asyncio.ensure_future(work)
-        self._running = task
+        around, self._running = self._running, task
+        waited = asyncio.get_running_loop().call_later(WAIT_NOTICE_S, self._tell_waits, task)
         timer = None
         if left_s is not None:
             timer = asyncio.get_running_loop().call_later(left_s, self._stop, _TIMEOUT)
@@ -383,7 +468,8 @@ class SqlSession:
             raise UserError(self._cancelled, "57014") from None
         finally:
             if self._running is task:
-                self._running = None
+                self._running = around
+            waited.cancel()
             if timer is not None:
                 timer.cancel()
 
@@ -392,12 +478,14 @@ class SqlSession:
         timeout_s = duration_s(self.settings.get("statement_timeout"))
         if not timeout_s or self.query_started_at_ms is None:
             return None
-        return timeout_s - (self.world.clock.now_ms() - self.query_started_at_ms) / 1000
+        return timeout_s - (self.coordinator.clock.now_ms() - self.query_started_at_ms) / 1000
 
     def _stop(self, reason: str) -> None:
-        self._cancelled = reason
-        if self._running is not None:
-            self._running.cancel()
+        """Once for a statement: what is told to stop has something to put in order, and is let do that."""
+        if self._cancelled is None:
+            self._cancelled = reason
+            if self._running is not None:
+                self._running.cancel()
 
     async def _watched(self, batches: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """The same batches, each awaited so that it can be cancelled."""

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from headwater.catalog.snapshot import SessionNames, with_article
 from headwater.catalog.state import Item
-from headwater.coordinator.older_sources import subsources_of
+from headwater.coordinator.legacy_sources import subsources_of
 from headwater.coordinator.variables import find
 from headwater.core.errors import InvariantViolation, UserError
+from headwater.sources.dialects import DIALECTS
 from headwater.sql.cursor import Name, quote_identifier, quote_string
 from headwater.sql.outputs import AllTables, Output, TheseTables
 from headwater.sql.parse import parse_show, parse_statement
@@ -19,9 +20,7 @@ from headwater.sql.statements.show_columns import ShowColumns
 from headwater.sql.statements.show_create import ShowCreate
 from headwater.sql.statements.show_objects import ShowObjects
 from headwater.sql.statements.show_variable import ShowVariable
-from headwater.sql.upstreams.load_generator import LoadGenerator
-from headwater.sql.upstreams.mysql import MySql
-from headwater.sql.upstreams.postgres import Postgres
+from headwater.sql.upstream import EXCLUDE_COLUMNS, TEXT_COLUMNS
 
 # kind -> (relation, columns); each relation has schema_id unless it says otherwise below
 _OBJECTS = {
@@ -121,11 +120,13 @@ def _schema_condition(names: SessionNames, from_: Name | None) -> str:
 
 def _on_condition(names: SessionNames, statement: ShowObjects) -> str:
     if statement.on is None:
-        raise UserError(f"SHOW {statement.kind.upper()} needs ON")
+        raise UserError(f"SHOW {statement.kind.upper()} needs ON", "42601")
     item = names.resolve_item(statement.on.parts)
     if statement.kind == "tables":
         if item.kind != "source":
-            raise UserError(f"cannot show tables on {names.full_name(item)} because it is a {item.kind}")
+            raise UserError(
+                f"cannot show tables on {names.full_name(item)} because it is a {item.kind}", "42809"
+            )
         return f"source_id = {quote_string(item.id)}"
     return f"on_id = {quote_string(item.id)}"
 
@@ -136,7 +137,9 @@ def _subsources(names: SessionNames, statement: ShowObjects) -> str:
     else:
         item = names.resolve_item(statement.on.parts)
         if item.kind != "source":
-            raise UserError(f"cannot show subsources on {names.full_name(item)} because it is a {item.kind}")
+            raise UserError(
+                f"cannot show subsources on {names.full_name(item)} because it is a {item.kind}", "42809"
+            )
         progress = item.progress_id
         ids = [progress, *(s.id for s in subsources_of(names.state, item))] if progress is not None else []
         condition = f"id IN ({', '.join(map(quote_string, ids))})" if ids else "false"
@@ -149,7 +152,7 @@ def _subsources(names: SessionNames, statement: ShowObjects) -> str:
 
 def _references(names: SessionNames, statement: ShowObjects) -> str:
     if statement.on is None:
-        raise UserError("SHOW REFERENCES needs ON and a source", hint="SHOW REFERENCES ON a_source")
+        raise UserError("SHOW REFERENCES needs ON and a source", "42601", hint="SHOW REFERENCES ON a_source")
     item = names.resolve_item(statement.on.parts, "source")
     inner = (
         "SELECT namespace, name, columns, updated_at FROM mz_internal.mz_source_references"
@@ -162,7 +165,7 @@ def _columns(names: SessionNames, statement: ShowColumns) -> str:
     without = names.find_item(statement.name.parts)
     if without is not None and without.kind in ("secret", "connection"):
         full = names.full_name(without)
-        raise UserError(f"{full} is {with_article(without.kind)} and so does not have columns")
+        raise UserError(f"{full} is {with_article(without.kind)} and so does not have columns", "42809")
     relation = names.find_relation(statement.name.parts)
     inner = (
         "SELECT name, nullable, type, comment, position FROM mz_internal.mz_show_columns"
@@ -184,16 +187,16 @@ def _create(names: SessionNames, statement: ShowCreate) -> str:
         return _pair(cluster.name, text)
     found = names.find_item(statement.name.parts)
     if found is None and names.find_relation(statement.name.parts).kind.startswith("system"):
-        raise UserError(f"cannot show create for system object {statement.name}")
+        raise UserError(f"cannot show create for system object {statement.name}", "42809")
     item: Item = names.resolve_item(statement.name.parts)
     if item.kind != kind:
-        raise UserError(f"{statement.name} is not a {kind}")
+        raise UserError(f"{statement.name} is not a {kind}", "42809")
     text = _declared(names, item)
     return _pair(names.full_name(item), redact(text) if statement.redacted else text)
 
 
 def _declared(names: SessionNames, item: Item) -> str:
-    """What would make it again: a source of the older form with the subsources it has now."""
+    """What would make it again: a legacy source with the subsources it has now."""
     statement = parse_statement(item.create_sql)
     found = subsources_of(names.state, item) if item.progress_id is not None else []
     if not found or not isinstance(statement, CreateSource):
@@ -207,11 +210,10 @@ def _declared(names: SessionNames, item: Item) -> str:
         outputs.append(Output(reference, declared.name))
         text += [Name((*reference.parts, column)) for column in declared.text_columns]
         excluded += [Name((*reference.parts, column)) for column in declared.exclude_columns]
-    if isinstance(statement.upstream, LoadGenerator):
+    if not DIALECTS[names.state.source_type(item)].chooses_subsources:
         return replace(statement, outputs=AllTables()).render()
-    upstream = statement.upstream
-    if isinstance(upstream, Postgres | MySql):
-        upstream = replace(upstream, text_columns=tuple(text), exclude_columns=tuple(excluded))
+    columns = {TEXT_COLUMNS: tuple(text), EXCLUDE_COLUMNS: tuple(excluded)}
+    upstream = statement.upstream.with_options(columns)
     return replace(statement, upstream=upstream, outputs=TheseTables(tuple(outputs))).render()
 
 

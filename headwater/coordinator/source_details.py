@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from headwater.catalog.details import Connection, Ingestion, ListedReference
 from headwater.catalog.state import CatalogState
 from headwater.core.errors import UserError
 from headwater.core.limits import TICK_INTERVAL_MS_MAX, TICK_INTERVAL_MS_MIN
+from headwater.sources import SOURCE_TYPES
 from headwater.sources.contract import Reference
+from headwater.sources.dialects import CONNECTION_KINDS
 
 
 def check_interval(wanted_ms: int) -> None:
@@ -21,21 +24,39 @@ def check_interval(wanted_ms: int) -> None:
         )
 
 
+def check_kinds(state: CatalogState) -> None:
+    """UserError unless all kinds that the catalog has sources and connections of are installed."""
+    connections = {kind.type for kind in CONNECTION_KINDS.values()}
+    for item in state.items.values():
+        match item.details:
+            case Ingestion(source_type=found):
+                installed = found in SOURCE_TYPES
+            case Connection(connection_type=found):
+                installed = found in connections
+            case _:
+                continue
+        if not installed:
+            raise UserError(
+                f'{item.kind} "{item.name}" is of the kind "{found}", which is not installed',
+                "58000",
+                hint="Install the package that has this kind again, then start the server.",
+            )
+
+
 def full_options(state: CatalogState, options: Mapping[str, Any]) -> dict[str, Any]:
     """A source's options as its type wants them: with those that its connection has now."""
     connection_id = options.get("connection_id")
     if connection_id is None:
         return dict(options)
-    return {**options, "connection": dict(state.items[connection_id].details["options"])}
+    return {**options, "connection": dict(state.items[connection_id].connection.options)}
 
 
-def reference_json(reference: Reference) -> dict[str, Any]:
+def listed(references: Iterable[Reference]) -> tuple[ListedReference, ...]:
     """As kept in the catalog, for mz_source_references."""
-    return {
-        "namespace": list(reference.namespace),
-        "name": reference.name,
-        "columns": list(reference.relation.column_names()),
-    }
+    return tuple(
+        ListedReference(reference.namespace, reference.name, reference.relation.column_names())
+        for reference in references
+    )
 
 
 def secrets_of(value: Any) -> set[str]:

@@ -1,11 +1,11 @@
 """The two forms of CREATE SOURCE: a source from which tables are made, or all in one statement.
 
-A statement is of the older form if it has any clause that only that form has.  Two flags
+A statement is in the legacy syntax if it has any clause that only that form has.  Two flags
 say what may be written:
 
-    enable_create_table_from_source off     only the older form
+    enable_create_table_from_source off     only the legacy syntax
     both as they are                        either
-    force_source_table_syntax on            only the newer form; the refusal shows it
+    force_source_table_syntax on            only the current syntax; the refusal shows it
 """
 
 from __future__ import annotations
@@ -16,21 +16,20 @@ from typing import Final
 
 from headwater.coordinator.variables import flag
 from headwater.core.errors import UserError
+from headwater.sources.dialect import Dialect
 from headwater.sql.cursor import Name
 from headwater.sql.encoding import Encoding
 from headwater.sql.outputs import AllTables, OfSchemas, TheseTables
 from headwater.sql.statements.create_source import CreateSource
 from headwater.sql.statements.create_table_from_source import CreateTableFromSource
-from headwater.sql.upstreams.load_generator import LoadGenerator
-from headwater.sql.upstreams.mysql import MySql
-from headwater.sql.upstreams.postgres import Postgres
+from headwater.sql.upstream import EXCLUDE_COLUMNS, TEXT_COLUMNS
 
 _TABLES_INSTEAD: Final = "not supported; use CREATE TABLE .. FROM SOURCE instead"
 
 
-def older_form(variables: Mapping[str, str], statement: CreateSource) -> bool:
-    """Whether a statement is of the older form; UserError when it may not be."""
-    clause = _older_clause(statement)
+def legacy_syntax(variables: Mapping[str, str], statement: CreateSource) -> bool:
+    """Whether a statement is in the legacy syntax; UserError when it may not be."""
+    clause = _legacy_clause(statement)
     if flag(variables, "force_source_table_syntax"):
         if clause is not None:
             raise UserError(f"{clause} {_TABLES_INSTEAD}", "0A000", hint=f"Type: {newer_form(statement)}")
@@ -39,27 +38,18 @@ def older_form(variables: Mapping[str, str], statement: CreateSource) -> bool:
 
 
 def refuse_if_forced(variables: Mapping[str, str], what: str, hint: str) -> None:
-    """For statements that only the older form has."""
+    """For statements that only the legacy syntax has."""
     if flag(variables, "force_source_table_syntax"):
         raise UserError(f"{what} {_TABLES_INSTEAD}", "0A000", hint=hint)
 
 
-def validation_prefix(source_type: str) -> str:
-    """What errors about an upstream begin with."""
-    return f"{source_type.upper().replace('-', ' ')} source validation: "
-
-
-def missing_tables(source_type: str, hint: str) -> UserError:
+def missing_tables(dialect: Dialect, hint: str) -> UserError:
     """A source with many references, and none was named."""
-    if source_type == "load-generator":
-        text = "multi-output sources require a FOR TABLES (..) or FOR ALL TABLES statement"
-    else:
-        text = "missing TABLES specification"
-    return UserError(f"{validation_prefix(source_type)}{text}", hint=hint)
+    return UserError(f"{dialect.prefix}{dialect.unnamed}", "42601", hint=hint)
 
 
-def _older_clause(statement: CreateSource) -> str | None:
-    """What makes it one of the older form, as the refusal names it."""
+def _legacy_clause(statement: CreateSource) -> str | None:
+    """What makes it a legacy one, as the refusal names it."""
     match statement.outputs:
         case AllTables():
             return "FOR ALL TABLES"
@@ -76,12 +66,9 @@ def _older_clause(statement: CreateSource) -> str | None:
 
 def newer_form(statement: CreateSource) -> str:
     """The statements to write instead."""
-    upstream = statement.upstream
-    if isinstance(upstream, Postgres | MySql):
-        upstream = replace(upstream, text_columns=(), exclude_columns=())
     source = replace(
         statement,
-        upstream=upstream,
+        upstream=statement.upstream.without_columns(),
         columns=(),
         key=(),
         encoding=Encoding(),
@@ -90,7 +77,7 @@ def newer_form(statement: CreateSource) -> str:
         retain_history=None,
     )
     retain = statement.retain_history
-    if statement.outputs is None and not _many(statement):
+    if statement.outputs is None and statement.upstream.single:
         # What had one output had its rows under its own name.
         source = replace(source, name=Name((*source.name.parts[:-1], f"{source.name.item}_source")))
         tables = [
@@ -106,10 +93,8 @@ def newer_form(statement: CreateSource) -> str:
                 output.name or Name((*source.name.parts[:-1], output.reference.item)),
                 source.name,
                 output.reference,
-                text_columns=_columns_of(getattr(statement.upstream, "text_columns", ()), output.reference),
-                exclude_columns=_columns_of(
-                    getattr(statement.upstream, "exclude_columns", ()), output.reference
-                ),
+                text_columns=_columns_of(statement.upstream.columns(TEXT_COLUMNS), output.reference),
+                exclude_columns=_columns_of(statement.upstream.columns(EXCLUDE_COLUMNS), output.reference),
                 retain_history=retain,
             ).render()
             for output in statement.outputs.tables
@@ -120,17 +105,6 @@ def newer_form(statement: CreateSource) -> str:
             f" for each that SHOW REFERENCES ON {source.name} lists"
         ]
     return " ".join([source.render(), *tables]).replace("\n", " ")
-
-
-def _many(statement: CreateSource) -> bool:
-    """Whether the upstream has many references, as far as the statement tells."""
-    match statement.upstream:
-        case Postgres() | MySql():
-            return True
-        case LoadGenerator(generator):
-            return generator in ("AUCTION", "MARKETING", "TPCH")
-        case _:
-            return False
 
 
 def _columns_of(columns: Sequence[Name], table: Name) -> tuple[str, ...]:

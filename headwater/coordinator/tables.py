@@ -21,7 +21,6 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -29,8 +28,7 @@ import pyarrow.compute as pc
 
 from headwater.coordinator.completion import to_the_end
 from headwater.coordinator.timestamps import Oracle
-from headwater.core.change import DELETE, INSERT, OP, POSITION, SEQUENCE, FileEntry
-from headwater.core.clock import unique_name
+from headwater.core.change import DELETE, INSERT, OP, SEQUENCE, TICK, FileEntry
 from headwater.core.errors import TransientError, UserError
 from headwater.core.limits import WRITE_BYTES_MAX, WRITE_ROW_BYTES
 from headwater.core.relation import Relation
@@ -38,9 +36,8 @@ from headwater.formats.arrow import change_schema
 from headwater.observe.failpoints import failpoint
 from headwater.persist.files import write_file
 from headwater.persist.layout import change_file, claim_name
-from headwater.persist.ledger import TABLES, Ledger
-from headwater.persist.ledger_tables import WriterState
-from headwater.persist.retention import remove_files
+from headwater.persist.ledger import TABLES, Ledger, WriterState
+from headwater.persist.store import DataStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +46,14 @@ class Seen:
 
     ts: int
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """A plain table as somebody has written to it."""
+
+    name: str  # in full
+    redefined_at: int  # since when that has been this table's
 
 
 class WriteConflict(UserError):
@@ -63,12 +68,23 @@ class WriteConflict(UserError):
         )
 
 
+def renamed_since(then: Meant, now: Meant) -> UserError:
+    """Rows would go to a table under a name that they were not meant for."""
+    return UserError(
+        f'could not serialize access: table "{then.name}" was renamed or swapped after this transaction'
+        " wrote to it",
+        "40001",
+        detail=f'It is called "{now.name}" now.',
+        hint="Run the transaction again.",
+    )
+
+
 class TableWrites:
     """The one writer of all plain tables."""
 
-    def __init__(self, ledger: Ledger, data_dir: Path, oracle: Oracle) -> None:
+    def __init__(self, ledger: Ledger, store: DataStore, oracle: Oracle) -> None:
         self._ledger = ledger
-        self._data_dir = data_dir
+        self._store = store
         self._oracle = oracle
         self._writer: WriterState = ledger.open_writer(TABLES)
         self._claim = claim_name(ledger.incarnation, 0)  # the sweeper leaves alone what is this process's
@@ -193,9 +209,9 @@ class TableWrites:
         try:
             for collection_id, (relation, table) in changes.items():
                 schema = change_schema(relation)
-                path = change_file(collection_id, ts, 0, self._claim, unique_name()[:8])
+                path = change_file(collection_id, ts, 0, self._claim)
                 stamped = _stamp(table, ts).select(schema.names).cast(schema)
-                entry = write_file(self._data_dir, path, iter(stamped.to_batches()), schema)
+                entry = write_file(self._store, path, iter(stamped.to_batches()), schema)
                 files[collection_id] = [entry]
             failpoint("tables.before_append")
         except BaseException:
@@ -227,14 +243,14 @@ class TableWrites:
     def _discard(self, files: Mapping[str, Sequence[FileEntry]]) -> None:
         """No row will name these; best effort, since the next environment's begin gives them up too."""
         with suppress(OSError):
-            remove_files(self._data_dir, [file.path for written in files.values() for file in written])
+            self._store.remove(*(file.path for written in files.values() for file in written))
 
 
 def _stamp(table: pa.Table, ts: int) -> pa.Table:
     count = table.num_rows
     sequence = pa.array(np.arange(count, dtype=np.int64))
-    position = pa.repeat(pa.scalar(ts, pa.int64()), count)
-    return table.append_column(SEQUENCE, sequence).append_column(POSITION, position)
+    tick = pa.repeat(pa.scalar(ts, pa.int64()), count)
+    return table.append_column(SEQUENCE, sequence).append_column(TICK, tick)
 
 
 def inserted(table: pa.Table) -> pa.Table:

@@ -119,6 +119,10 @@ class Hold:
             raise InvariantViolation(f"a hold went back: {self.ts} to {ts}")
         self.ts = ts
 
+    @property
+    def released(self) -> bool:
+        return self._released
+
     def release(self) -> None:
         """Harmless when repeated."""
         self._released = True

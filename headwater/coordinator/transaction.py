@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from headwater.catalog.state import CatalogState, Item
 from headwater.coordinator.ddl import StagedDdl
-from headwater.coordinator.tables import Seen, check_written_size, written_size
+from headwater.coordinator.tables import Meant, Seen, check_written_size, written_size
 from headwater.coordinator.timestamps import Hold
 from headwater.coordinator.variables import KeptSettings
 from headwater.core.errors import UserError
@@ -56,6 +56,7 @@ class Transaction:
     staged: StagedDdl | None = None
     writes: dict[str, tuple[Relation, list[pa.Table]]] = field(default_factory=dict)
     size: int = 0  # of all that is written
+    meant: dict[str, Meant] = field(default_factory=dict)  # by table: what it was when it was written to
     seen: dict[str, Seen] = field(default_factory=dict)  # by collection: plain tables it has read
     savepoints: list[Savepoint] = field(default_factory=list)
     mark: int = 0  # of cursors and portals that begin now: which savepoints are older than they
@@ -72,11 +73,12 @@ class Transaction:
             return
         raise _refusal(self.kind, kind)
 
-    def add_write(self, table: Item, rows: pa.Table) -> None:
+    def add_write(self, table: Item, name: str, rows: pa.Table) -> None:
         """Rows that come and go at COMMIT."""
         size = self.size + written_size(rows)
         check_written_size(size, table.name)
         self.size = size
+        self.meant.setdefault(table.id, Meant(name, table.redefined_at))
         self.writes.setdefault(table.id, (table.relation, []))[1].append(rows)
 
     def saw(self, tables: Mapping[str, Seen]) -> None:

@@ -22,7 +22,7 @@ from headwater.coordinator.api import Notice
 from headwater.coordinator.ddl import DdlScope, Question
 from headwater.core.errors import UserError
 from headwater.core.limits import UPSTREAM_QUESTIONS_CONCURRENT_MAX
-from headwater.sources.contract import Reference, Secrets
+from headwater.sources.contract import Reference, Secrets, Unlisted
 
 
 class Upstreams:
@@ -49,6 +49,7 @@ class Answer:
     options: dict[str, Any]
     references: tuple[Reference, ...]
     notices: tuple[Notice, ...] = ()
+    unlisted: tuple[Unlisted, ...] = ()  # what was asked for and is no reference
 
 
 def answer_of(scope: DdlScope) -> Answer:

@@ -11,9 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from headwater.core.errors import UserError
 from headwater.core.interval import parse_interval
 from headwater.core.limits import IDLE_IN_TRANSACTION_S_DEFAULT
+from headwater.formats.zones import find_zone, zone_of_offset
+from headwater.sources.dialects import DIALECTS
 
 MZ_VERSION: Final = "v26.30.0 (headwater)"
 SERVER_VERSION: Final = "15.0"
@@ -97,10 +101,41 @@ def _isolation(text: str) -> str:
     raise ValueError("'strict serializable' or 'serializable'")
 
 
-def _utc(text: str) -> str:
-    if text.lower() in ("utc", "gmt", "+00:00", "+00", "0", "etc/utc", "z", "zulu", "local", "default"):
-        return "UTC"
-    raise ValueError("'UTC': values are shown in UTC")
+_HOURS: Final = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
+_OFFSET: Final = re.compile(r"interval\s*'([^']*)'\s*", re.IGNORECASE)
+_MIDNIGHT_2000_US: Final = 946_684_800_000_000
+
+
+def _zone(text: str) -> str:
+    """A zone's name as the tz database spells it, or a POSIX specification; hours become one."""
+    if (written := _OFFSET.fullmatch(text)) is not None:
+        length = parse_interval(written[1])
+        if length.months or length.days:
+            part = "months" if length.months else "days"
+            raise _no_zone(text, f"Cannot specify {part} in time zone interval.")
+        found = zone_of_offset(int(length.microseconds / 1_000_000))
+    elif _HOURS.fullmatch(text) is not None:
+        hours = float(text)
+        found = zone_of_offset(int(hours * 3600)) if abs(hours) < _DURATION_MS_MAX else None
+    else:
+        found = find_zone(text)
+        if found is None:
+            raise _no_zone(text)
+        if int(found.offsets_at(np.array([_MIDNIGHT_2000_US]))[0]) % 60:
+            detail = "PostgreSQL does not support leap seconds."
+            raise UserError(f'time zone "{text}" appears to use leap seconds', "22023", detail=detail)
+    if found is None:
+        raise _no_zone(text, "UTC timezone offset is out of range.")
+    return found.name
+
+
+def _no_zone(text: str, detail: str | None = None) -> UserError:
+    return UserError(
+        f'invalid value for parameter "TimeZone": "{text}"',
+        "22023",
+        detail=detail,
+        hint=None if detail else "SELECT name FROM pg_timezone_names lists the zones that have names.",
+    )
 
 
 def _style(text: str) -> str:
@@ -145,6 +180,7 @@ _VARIABLES: Final = (
     Variable(
         "is_superuser", "off", "Whether the user may do everything", _boolean, "bool", "is_superuser", False
     ),
+    Variable("session_authorization", "materialize", "The user of this session", changeable=False),
     Variable("mz_version", MZ_VERSION, "The version of the dialect", reported="mz_version", changeable=False),
     Variable(
         "read_engine", "auto", "Engine of reads: auto, spark or duckdb", _one_of("auto", "spark", "duckdb")
@@ -169,7 +205,7 @@ _VARIABLES: Final = (
         "standard_conforming_strings",
     ),
     Variable("statement_timeout", "0 s", "Longest time of a statement, 0 is none", _duration),
-    Variable("timezone", "UTC", "Time zone of values", _utc, reported="TimeZone"),
+    Variable("timezone", "UTC", "Time zone in which moments are shown and read", _zone, reported="TimeZone"),
     Variable("transaction_isolation", "strict serializable", "Isolation of reads", _isolation),
     Variable("transaction_read_only", "off", "Whether writes are refused", _boolean, "bool"),
     Variable(
@@ -188,15 +224,19 @@ _VARIABLES: Final = (
     Variable("emit_introspection_query_notice", "off", "Accepted, nothing is emitted", _boolean, "bool"),
     Variable("emit_trace_id_notice", "off", "Accepted, nothing is emitted", _boolean, "bool"),
     Variable("max_query_result_size", "1GB", "Accepted, results are sent as they come", _size),
-    # Load generators tell at each tick how far they are, and a strict read waits for a later tick.
     Variable(
         "real_time_recency",
         "off",
-        "Strict reads show what the upstream had when they began, in any case",
+        "Reads wait until their sources have what their upstreams had committed when the read began",
         _boolean,
         "bool",
     ),
-    Variable("real_time_recency_timeout", "10 s", "Accepted, statement_timeout bounds every wait", _duration),
+    Variable(
+        "real_time_recency_timeout",
+        "10 s",
+        "Longest time a read waits for an upstream's position, 0 is any time",
+        _duration,
+    ),
     Variable(
         "default_cluster_replication_factor",
         "1",
@@ -206,6 +246,9 @@ _VARIABLES: Final = (
         "default_cluster_replication_factor",
         changeable=False,
     ),
+    Variable("lock_timeout", "0 s", "Accepted, nothing waits for locks", _duration),
+    Variable("row_security", "on", "Accepted, there are no row policies", _boolean, "bool"),
+    Variable("synchronize_seqscans", "on", "Accepted for clients that set it", _boolean, "bool"),
     Variable("standby_mode", "off", "Accepted for clients that ask", _boolean, "bool", None, False),
     Variable("in_hot_standby", "off", "Never", _boolean, "bool", "in_hot_standby", False),
     Variable(
@@ -214,20 +257,36 @@ _VARIABLES: Final = (
     Variable(
         "force_source_table_syntax",
         "off",
-        "Clauses of the older form are refused, and at the next start older sources become tables",
+        "Clauses of the legacy syntax are refused, and at the next start legacy sources become tables",
         _boolean,
         "bool",
         system=True,
     ),
-    Variable("enable_load_generator_counter", "on", "COUNTER", _boolean, "bool", system=True),
-    Variable("enable_load_generator_clock", "on", "CLOCK", _boolean, "bool", system=True),
-    Variable("enable_load_generator_datums", "on", "DATUMS", _boolean, "bool", system=True),
-    Variable("enable_load_generator_key_value", "on", "KEY VALUE", _boolean, "bool", system=True),
+    Variable(
+        "enable_unix_socket_connections",
+        "off",
+        "Connections whose HOST is a Unix socket: upstreams may take them for the server's own user",
+        _boolean,
+        "bool",
+        system=True,
+    ),
+    *(
+        Variable(
+            variable,
+            "on",
+            f"Sources FROM {dialect.grammar.words} {variant} may be created",
+            _boolean,
+            "bool",
+            system=True,
+        )
+        for dialect in DIALECTS.values()
+        for variant, variable in dialect.switches.items()
+    ),
     Variable("max_connections", "500", "Most clients at once", _integer, "integer", None, False),
 )
 
 VARIABLES: Final[Mapping[str, Variable]] = {variable.name: variable for variable in _VARIABLES}
-_ALIASES: Final = {"schema": "search_path", "time zone": "timezone", "session_authorization": "is_superuser"}
+_ALIASES: Final = {"schema": "search_path", "time zone": "timezone"}
 
 
 def find(name: str) -> Variable:
@@ -305,7 +364,13 @@ class Settings:
     def start(self, name: str, text: str) -> None:
         """A value that came with the connection; clients may give there what SET does not take."""
         variable = _of_sessions(name)
+        if not variable.changeable:
+            raise UserError(f'parameter "{variable.name}" cannot be changed', "55P02")
         self._startup[variable.name] = checked(variable, text)
+
+    def identify(self, user: str, superuser: bool) -> None:
+        """Whose session it is."""
+        self._startup |= {"session_authorization": user, "is_superuser": "on" if superuser else "off"}
 
     def set(self, name: str, text: str | None, local: bool = False) -> None:
         """Set, or with None back to what RESET goes back to; `local` ends with the transaction."""

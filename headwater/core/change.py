@@ -3,9 +3,14 @@
     log    change files, one or more per tick:  the table's columns plus
              _op        '+' a row (insert or upsert), '-' a row gone,
                         '~2,5' an upsert that leaves columns 2 and 5 as they were (keyed only)
+                        '~2@5' the same for column 2; column 5 is that of the row which the
+                               same change took away: the '-' whose sequence is one less
+             _tick      the tick's timestamp: changes of one tick come after those of all before it
              _sequence  order inside the tick
-             _position  place in the upstream's order
     state  files with the table's columns alone, the rows as of one timestamp
+
+Tables from sources have one column more in both, _flaws: which values of a row could not be stored
+(flaws.py).
 
 The timestamp of a change is a property of its file and stands in the ledger.
 A read at T takes the newest state at or before T and the tail (state, T]; how
@@ -31,13 +36,17 @@ Discipline = Literal["appended", "keyed", "counted"]
 
 OP: Final = "_op"
 SEQUENCE: Final = "_sequence"
-POSITION: Final = "_position"
-HIDDEN_COLUMNS: Final = (OP, SEQUENCE, POSITION)
+TICK: Final = "_tick"
+FLAWS: Final = "_flaws"
+HIDDEN_COLUMNS: Final = (OP, SEQUENCE, TICK, FLAWS)
 
 INSERT: Final = "+"
 DELETE: Final = "-"
 PARTIAL: Final = "~"
 """Begins the _op of an upsert that leaves columns as they were; their places follow, with commas."""
+CARRIED: Final = "@"
+"""Follows these in the _op of an upsert under another key; then the places of columns that came along from
+the row that it took away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +60,36 @@ class FileEntry:
     ts: int = 0  # change files: the tick's timestamp
     resets: bool = False  # change files: all rows before this file's are gone (TRUNCATE)
     partials: int = 0  # change files: rows that leave columns as they were
+    carriers: int = 0  # of these: rows with columns that came along from another key
+    flawed: int = 0  # rows with values that could not be stored
 
     def to_json(self) -> list[object]:
-        return [self.path, self.rows, self.bytes, self.deletes, self.ts, self.resets, self.partials]
+        counts = (self.rows, self.bytes, self.deletes, self.ts)
+        return [self.path, *counts, self.resets, self.partials, self.carriers, self.flawed]
 
     @staticmethod
     def from_json(value: list[object]) -> FileEntry:
-        path, *counts, resets, partials = value
-        rows, size, deletes, ts = (int(str(n)) for n in counts)
-        return FileEntry(str(path), rows, size, deletes, ts, bool(resets), int(str(partials)))
+        path, *counts, resets, partials, carriers, flawed = value
+        rows, size, deletes, ts, *kinds = (int(str(n)) for n in (*counts, partials, carriers, flawed))
+        return FileEntry(str(path), rows, size, deletes, ts, bool(resets), *kinds)
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What came from the upstream for a table: messages, or rows of a snapshot, and their bytes."""
+
+    messages: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: Received) -> Received:
+        return Received(self.messages + other.messages, self.bytes + other.bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedFile(FileEntry):
+    """A file of rows that came from the upstream, with what that was there."""
+
+    received: Received = Received()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +106,11 @@ class ReadPlan:
 
     def bytes(self) -> int:
         return sum(file.bytes for file in (*self.state, *self.tail))
+
+    @property
+    def flawed(self) -> bool:
+        """Whether rows may have values that could not be stored."""
+        return any(file.flawed for file in (*self.state, *self.tail))
 
     def rows(self) -> int:
         """An upper bound of the rows."""

@@ -41,6 +41,11 @@ class SystemClock:
 SYSTEM_CLOCK = SystemClock()
 
 
+def processor_s() -> float:
+    """Seconds that this thread has computed for."""
+    return time.thread_time()
+
+
 def unique_name() -> str:
     """32 hexadecimal digits that nobody else has."""
     return uuid.uuid4().hex

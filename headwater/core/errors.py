@@ -50,13 +50,21 @@ class TransientError(HeadwaterError):
 
 
 class DefiniteError(HeadwaterError):
-    """The upstream's data at `position` can never become rows of this table."""
+    """The upstream's data at `position` can never become rows of this table.
 
-    def __init__(self, reference: str, position: str, message: str) -> None:
-        super().__init__(reference, position, message)
+    `heals`: the table can be brought up to date by reading it again.  `hint` says what to type, where that is
+    something else than for other errors; `{source}` in it stands for the source's name.
+    """
+
+    def __init__(
+        self, reference: str, position: str, message: str, hint: str | None = None, heals: bool = False
+    ) -> None:
+        super().__init__(reference, position, message, hint, heals)
         self.reference = reference
         self.position = position
         self.message = message
+        self.hint = hint
+        self.heals = heals
 
     def __str__(self) -> str:
         return self.message

@@ -1,13 +1,13 @@
 """Frontiers: how far a source has been read, in the upstream's own order.
 
-A frontier divides the upstream's positions into past and future: a position is
-covered when it lies before the frontier.  Frontiers of one source only ever
-move forward; `a <= b` means "a is not ahead of b".
+A frontier divides the upstream's positions into past and future.  Frontiers of one source only ever
+move forward; `a <= b` means "a is not ahead of b".  One whose JSON is null says that the upstream has
+ended: nothing more will ever come.
 
 There is one frontier type per shape of upstream order.  `OffsetFrontier` is
 the one for a single line of positions (generator offsets, LSNs).  An upstream
 with several lines (partitions, server UUIDs) brings its own type with the same
-four methods; `<=` is then a partial order.
+three methods; `<=` is then a partial order.
 
 The durable and wire form of any frontier is JSON (`to_json`), and the type is
 known from the kind of the source, never from the JSON.
@@ -28,9 +28,6 @@ class Frontier(Protocol):
     def to_json(self) -> object:
         """The durable form."""
 
-    def covers(self, position: int, /) -> bool:
-        """Whether a position lies before this frontier."""
-
     def __str__(self) -> str:
         """As shown to people."""
 
@@ -45,9 +42,6 @@ class OffsetFrontier:
         if other.offset is None:
             return True
         return self.offset is not None and self.offset <= other.offset
-
-    def covers(self, position: int) -> bool:
-        return self.offset is None or position < self.offset
 
     def to_json(self) -> object:
         return self.offset

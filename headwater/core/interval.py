@@ -45,12 +45,15 @@ class Interval:
         return (self.months * DAYS_PER_MONTH + self.days) * DAY_US + self.microseconds
 
 
-def parse_interval(text: str) -> Interval:
-    """The interval a text means; UserError 22007 when it means none, 22015 out of range."""
+def parse_interval(text: str, unit: str = "second", minutes_first: bool = False) -> Interval:
+    """The interval a text means; UserError 22007 when it means none, 22015 out of range.
+
+    `unit` is that of a number at the end which has none; with `minutes_first`, 1:02 are minutes and seconds.
+    """
     if len(text) > INTERVAL_CHARACTERS_MAX:
         raise _refusal(text[:40] + "...")
     body = text.strip().lower()
-    sum_ = _iso(body) if body.startswith("p") else _units(body)
+    sum_ = _iso(body) if body.startswith("p") else _units(body, unit, minutes_first)
     if sum_ is None:
         raise _refusal(text)
     fitting = (
@@ -143,7 +146,7 @@ _FIELD: Final = re.compile(
 )
 
 
-def _units(body: str) -> _Sum | None:
+def _units(body: str, last: str, minutes_first: bool) -> _Sum | None:
     """Everything but ISO 8601; None when it is not an interval."""
     body = body.replace("@", " ")
     fields = list(_FIELD.finditer(body))
@@ -161,11 +164,11 @@ def _units(body: str) -> _Sum | None:
         found, following = fields[index], fields[index + 1] if index + 1 < len(fields) else None
         index += 1
         if found["time"]:
-            parts = _time(found, sum_)
+            parts = _time(found, sum_, minutes_first)
         elif found["years"]:
             parts = _years(found, sum_)
         elif found["number"]:
-            unit, named = _unit_of(following)
+            unit, named = _unit_of(following, last)
             if unit is None:
                 return None
             index += named
@@ -181,22 +184,22 @@ def _units(body: str) -> _Sum | None:
     return sum_
 
 
-def _unit_of(following: re.Match[str] | None) -> tuple[str | None, int]:
+def _unit_of(following: re.Match[str] | None, last: str) -> tuple[str | None, int]:
     """The unit of a number by what follows it, and how many fields that takes."""
     if following is None:
-        return "second", 0
+        return last, 0
     if following["word"]:
         return _BY_SPELLING.get(following["word"][:_UNIT_CHARACTERS]), 1
-    if following["time"]:
+    if following["time"] or (following["number"] and last == "hour"):
         return "day", 0
     return None, 0
 
 
-def _time(found: re.Match[str], sum_: _Sum) -> set[str]:
-    """`h:m`, `h:m:s`, or `m:s.f` when two parts have a fraction."""
+def _time(found: re.Match[str], sum_: _Sum, minutes_first: bool) -> set[str]:
+    """`h:m`, `h:m:s`, or `m:s.f` when two parts have a fraction or say minutes and seconds."""
     first, second = int(found["first"]), int(found["second"])
     third, fraction = found["third"], found["fraction"]
-    if third is None and fraction is not None:
+    if third is None and (fraction is not None or minutes_first):
         hours, minutes, seconds = 0, first, second
     else:
         hours, minutes, seconds = first, second, int(third or 0)

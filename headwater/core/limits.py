@@ -13,7 +13,7 @@ TICK_ROWS_MAX = 1_000_000
 """A tick reads at most about this many changes; a range is cut only at a transaction's end."""
 TICK_TASKS_MAX = 8
 RETRY_DELAY_S_MIN = 0.25
-RETRY_DELAY_S_MAX = 10.0
+RETRY_DELAY_S_MAX = 5.0
 REFERENCE_CHECK_S = 15.0
 """How often a source looks whether the references of its tables are still what they were."""
 
@@ -30,7 +30,9 @@ FOLD_TAIL_FILES_HARD_MAX = 120
 FOLD_SMALL_FILE_BYTES = 4 * 1024 * 1024
 """Appended tables: files below this are rewritten together, larger ones are taken as they are."""
 FOLD_BUCKET_BYTES = 128 * 1024 * 1024
-"""A fold of more bytes than this is split into buckets, one task each."""
+"""A fold of more bytes than this is split into buckets, one task each,"""
+FOLD_BUCKET_WEIGHT_BYTES = 512 * 1024 * 1024
+"""and so is one of rows that take more than this in memory, unless they only pass through."""
 FOLD_TASK_MEMORY_BYTES = 1024 * 1024 * 1024
 FOLD_CHECK_S_MAX = 5.0
 """Tails are looked at after ticks, and at least this often for plain tables."""
@@ -67,17 +69,44 @@ ORPHAN_CHECK_S = 5.0
 STATUS_HISTORY_ENTRIES_MAX = 20
 STATUS_HISTORY_DROPPED_MAX = 1_000
 """Objects that are gone whose history of statuses is still shown."""
+REPLICA_HISTORY_ENTRIES_MAX = 1_000
+LAG_SAMPLE_S = 60.0
+"""How often it is kept how far objects are behind the clock,"""
+STORAGE_USAGE_SAMPLE_S = 3_600.0
+"""and how much their files take;"""
+SAMPLES_S_MAX = 30 * 86_400.0
+"""for so long"""
+SAMPLES_MAX = 100_000
+"""and up to so many of each kind: 70 objects for a day, as a query of them is answered from memory."""
+
+# Files
+ROW_GROUP_BYTES_MAX = 32 * 1024 * 1024
+"""Rows of a file that are read at once have no more bytes than this in memory, unless one row has."""
 
 # Reads
 SMALL_READ_BYTES_MAX = 256 * 1024 * 1024
 REGEX_S_MAX = 1.0
 """A regular expression may take this long with one text; some would take years."""
+REGEX_SEARCH_S_MAX = 0.3
+"""One search of it may take this long: meanwhile nobody can stop it."""
 REGEX_QUICK_CHARACTERS_MAX = 1_000
 """With texts up to this long an expression of one repetition takes milliseconds, and need not be watched."""
+KERNEL_VALUE_BYTES_MAX = 64 * 1024 * 1024
+"""The longest value that a function of ours takes or makes: a call for one such value holds Python's lock."""
+KERNEL_TEMPLATE_CHARACTERS_MAX = 16 * 1024
+"""The longest template of to_char and the like."""
 KERNEL_BATCH_BYTES_MAX = 1024 * 1024 * 1024
-"""What a function of ours makes of one batch of rows; Arrow's texts cannot have twice that."""
+"""What a function of ours makes of one batch of rows, which DuckDB takes over with that lock held."""
+KERNEL_SLICE_BYTES_MAX = 1024 * 1024
+"""Values of this size are made from Arrow's form, or put into it, at a time,"""
+KERNEL_SLICE_ROWS_MAX = 8_192
+"""and so many of them: between two slices others get the lock."""
+KERNEL_SLICE_CHARACTERS_MAX = 64 * 1024
+"""So many characters or bytes of one value are gone through at a time."""
 RESULT_BATCH_ROWS = 2_048
 """Rows that leave DuckDB at a time: one of its vectors, because values may be large."""
+RESULT_BATCH_BYTES_MAX = 16 * 1024 * 1024
+"""Rows that leave Spark at a time, or go to a function of ours there, have about this many bytes at most."""
 RESULT_INLINE_BYTES_MAX = 256 * 1024
 """Rows of a partition of a result on Spark come as a message up to this; more are put in a file."""
 RESULTS_RESTING_MAX = 4
@@ -94,6 +123,28 @@ INTERRUPT_S = 0.02
 """How often DuckDB is told that nobody waits for a query any more, until it has heard it."""
 PEEKS_CONCURRENT_MAX = 8
 """Reads of files that DuckDB runs at a time, and as many of anything else; others wait for their turn."""
+
+# Planning
+PLAN_AT_ONCE_S_MAX = 0.005
+"""What takes less of a processor is planned in the event loop's thread; the rest begins anew beside it,"""
+PLAN_AT_ONCE_CHARACTERS_MAX = 64 * 1024
+"""and so does a text that is longer than this, without a try,"""
+PLANS_CONCURRENT_MAX = 2
+"""in one of so many threads; others wait for their turn."""
+PLAN_STOP_S_MAX = 0.05
+"""How often it is looked whether a thread that was told to stop has done so."""
+PLAN_KEPT_S = 10.0
+"""How long after the last such plan its objects are left out when garbage is collected."""
+PLAN_ATTEMPTS_MAX = 4
+"""How often a statement is planned because the catalog was changed meanwhile."""
+GIL_SWITCH_S = 0.001
+"""How long a thread that computes keeps the others, the event loop's among them, from Python."""
+LOOP_SLOW_S = 0.1
+"""A callback of the event loop that takes longer is told of: everybody has waited for it."""
+LOOP_BEAT_S = 0.05
+"""How often it is looked whether one does."""
+LITERAL_ROWS_MIN = 256
+"""VALUES of so many rows of constants, and IN lists of so many, are handed to DuckDB as data."""
 
 # Writes
 WRITE_BYTES_MAX = 1024 * 1024 * 1024
@@ -116,16 +167,26 @@ SUBSCRIBE_QUEUE_BYTES_MAX = 128 * 1024 * 1024
 
 # Sessions
 CONNECTIONS_MAX = 500
+OPERATOR_CONNECTIONS_MAX = 50
+"""The operator's address has connections of its own: nobody else can take them."""
 IDLE_IN_TRANSACTION_S_DEFAULT = 120
 """A transaction whose client has said nothing for so long is ended, unless it has set another time."""
+WAIT_NOTICE_S = 1.0
+"""A client whose read has waited so long for a source that does not move is told so."""
 PORTALS_MAX = 10_000
 """Portals of one connection; their rows are put aside, but not they themselves."""
 MESSAGE_BYTES_MAX = 1024 * 1024 * 1024
 STARTUP_PACKET_BYTES_MAX = 10_000
 STATEMENT_BYTES_MAX = 64 * 1024 * 1024
+STATEMENT_TOKENS_MAX = 2_000_000
+"""Words, values and signs of a text that is parsed: about half a GiB while it is planned."""
 EXPRESSION_DEPTH_MAX = 200
 PLAN_COLUMNS_MAX = 20_000
 """A plan, with views and common tables inlined, puts out at most this many columns."""
+GROUPING_SETS_MAX = 4096
+CUBE_ELEMENTS_MAX = 12
+GROUPING_ARGUMENTS_MAX = 31
+"""As in PostgreSQL."""
 IDENTIFIER_BYTES_MAX = 255
 TYPE_DEPTH_MAX = 16
 INTERVAL_CHARACTERS_MAX = 256
@@ -154,13 +215,20 @@ CLUSTER_RESTART_DELAY_S_MAX = 10.0
 CLASS_ARCHIVE_S_MAX = 120.0
 """How long Java may take to write the archive of its classes."""
 SHUTDOWN_S_MAX = 8.0
-CLUSTER_REPLICAS_MAX = 16
+WORKER_BYTES_MAX = 256 * 1024 * 1024
+"""A Python worker that has more than this to itself after a task is replaced before the next."""
+CLUSTER_REPLICAS_MAX = 1
+"""All clusters are pools of one process: there is nothing that more of them could be."""
 SOCKET_PATH_BYTES_MAX = 107
 """What the operating system takes as the path of a Unix socket."""
 METADATA_CHECK_BYTES_MAX = 64 * 1024 * 1024
 """The metadata database is checked page by page when it is opened, up to this size."""
 METADATA_BUSY_MS_MAX = 30_000
-"""How long a transaction on the metadata database waits for one of another process."""
+"""How long a transaction on the metadata database waits for one of another process,"""
+METADATA_TRY_MS_MAX = 20
+"""and how much of that at a stretch: whoever waits longer does so without keeping others from it,"""
+METADATA_RETRY_S = 0.02
+"""and tries again after so long."""
 HTTP_SHUTDOWN_S_MAX = 2
 """Requests that run longer than this after a stop are cut off."""
 HTTP_CONNECTIONS_MAX = 500
@@ -178,18 +246,37 @@ DEMO_POLL_S = 1.0
 
 # Secrets, and connections to upstreams
 SECRET_BYTES_MAX = 512 * 1024
-UPSTREAM_CONNECT_S_MAX = 10
-UPSTREAM_KEEPALIVE_S = 10
-UPSTREAM_KEEPALIVE_COUNT = 3
-"""An upstream that is silent for so many keepalives is given up."""
+UPSTREAM_CONNECT_S_MAX = 5
+UPSTREAM_KEEPALIVE_S = 3
+UPSTREAM_KEEPALIVE_COUNT = 2
+"""A way to an upstream on which so many keepalives are lost is given up."""
+UPSTREAM_ANSWER_S_MAX = 3.0
+"""After so long without the answer that is waited for it is asked over another connection what is wrong,"""
+UPSTREAM_ASIDE_S_MAX = 4
+"""which must come about, and answer, within this."""
 UPSTREAM_SILENCE_S_MAX = 30.0
-"""A stream that is asked for an answer and gives none for so long is given up, whatever keepalives say."""
+"""A stream that is asked for an answer and gives none for so long is given up, whatever its server does,"""
 UPSTREAM_VALIDATE_S_MAX = 30.0
-"""Questions about settings and shapes that an upstream should answer soon."""
+"""and so are questions about settings and shapes."""
 UPSTREAM_LOOK_LOCK_S_MAX = 10.0
 """A look at an upstream's partitions waits no longer for somebody who alters them."""
 UPSTREAM_QUESTIONS_CONCURRENT_MAX = 8
 """Statements that ask their upstreams at the same time; others wait for one of them."""
+UPSTREAM_LOG_CHECK_S = 15.0
+"""How often an upstream is asked what it keeps for a source."""
+UPSTREAM_LOG_LOOK_S = 1.0
+"""How often it is looked which sources are to be asked about."""
+UPSTREAM_LOG_QUESTIONS_CONCURRENT_MAX = 16
+UPSTREAM_LOG_LOW_SHARE = 0.25
+"""It is warned when no more than this share of what an upstream keeps at most is left."""
+VALUE_ERRORS_LOOK_S = 1.0
+"""How often tables are looked at for rows with values that could not be stored, where files have any."""
+VALUE_ERRORS_SHOWN_MAX = 1_000
+"""Rows of a table with values that could not be stored, as many as are listed."""
+RECENCY_QUESTIONS_CONCURRENT_MAX = 64
+"""Upstreams that are asked at the same time how far they are, one question each."""
+RECENCY_RETRY_S = 0.5
+"""An upstream that could not be asked how far it is, is asked again after so long."""
 
 # Load generators
 GENERATOR_PART_ROWS_MIN = 100_000
@@ -217,14 +304,16 @@ REPLICATION_STATUS_S = 1.0
 """How often a server is told what is durable here, at least."""
 SLOT_RELEASE_S_MAX = 10.0
 """How long the end of a walsender is waited for that holds our slot."""
-REWRITE_CHECK_S_MAX = 5
-"""How long rows are looked for that tell why a table was written anew."""
+RESYNC_WAIT_S_MAX = 10.0
+"""How long ALTER SOURCE .. RESYNC waits for the source to begin anew; beyond that it goes on by itself."""
+STREAM_CATCH_UP_S_MAX = 2.0
+"""How long a tick waits for what the stream may say about something that only the catalog shows so far."""
+UPSTREAM_HIDDEN_S_MAX = 1.0
+"""How long a transaction may have been sent and not show upstream, before somebody is told."""
 SNAPSHOT_LOCK_S_MAX = 10
 """How long a snapshot waits for a lock on its tables, before it lets go and tries again."""
 SNAPSHOT_SETTLE_S_MAX = 10.0
 """How long a snapshot waits until everything it shows is on the upstream's disk."""
 SNAPSHOT_SETTLE_CHECK_S = 0.02
-SNAPSHOT_SHOWN_S_MAX = 0.2
-"""How long a tick may wait for a snapshot that shows what was read; beyond that the snapshot is put off."""
 SNAPSHOT_YIELD_S_MAX = 1
 """How long a chunk waits behind somebody who wants to change its table; then the snapshot lets them pass."""

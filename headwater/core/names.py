@@ -34,17 +34,20 @@ class SessionFacts:
     """What a statement may know of the session and the moment it is planned in."""
 
     user: str = "materialize"
+    superuser: bool = False
     database: str = "materialize"
     search_path: tuple[str, ...] = ("public",)
     cluster: str = "quickstart"
-    time_zone: str = "UTC"
+    zone: str = ""  # whose clocks it goes by; empty for UTC
     now_us: int = 0  # statement time, microseconds since the epoch
+    started_us: int = 0  # when the server was started
     mz_now: int | None = None  # the timestamp the query is read at, known at generation
     backend_pid: int = 0
     settings: tuple[tuple[str, str], ...] = ()  # for current_setting()
     server_version: str = "15.0"
     mz_version: str = "v26.30.0 (headwater)"
     environment_id: str = "headwater-local"
+    position: Callable[[str, int], str | None] | None = None  # a source's upstream position at a timestamp
     show: Callable[[str], str] | None = None  # the query behind a SHOW statement that stands in FROM
 
 

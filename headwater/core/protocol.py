@@ -113,13 +113,6 @@ class CancelPeek:
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateConfiguration:
-    """Settings by name."""
-
-    settings: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class Shutdown:
     """Finish the ticks under way and end."""
 
@@ -229,7 +222,6 @@ MESSAGES: dict[str, Any] = {
         Peek,
         Verify,
         CancelPeek,
-        UpdateConfiguration,
         Shutdown,
         Welcome,
         Refused,

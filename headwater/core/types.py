@@ -8,14 +8,18 @@ on; each engine's generator turns it into its own working type and back.
     type                     stored as
     int2 int4 int8           int16 int32 int64
     uint2 uint4 uint8        int32 int64 decimal(20,0)      Spark and Delta know no unsigned
-    numeric with a scale     decimal(38, scale)             exact, or an error
+    numeric with a scale     decimal(38, scale)             exact, or an error; the greatest one is NaN
     numeric without          canonical text: no exponent, no needless zeros, NaN/Infinity by name
     time                     int64 microseconds since midnight (24:00:00 is allowed)
-    timestamp, timestamptz   microseconds, without a zone and in UTC
+    date                     days since 1970; the greatest number is infinity, the same below zero -infinity
+    timestamp, timestamptz   microseconds, without a zone and in UTC; infinities as those of dates
     interval                 struct(months int32, days int32, microseconds int64)
     uuid, json, jsonb        canonical text
     oid, reg*, mz_timestamp  int64
-    array, list              list of the element's form
+    array                    struct(elements: list of the element's form, shape: list of int32); elements
+                             row by row, shape NULL for one dimension that counts from 1 and for {},
+                             else [dimensions, length of each, lower bound of each]
+    list                     list of the element's form
     map                      map from text to the element's form
     record                   struct of the fields' forms
 
@@ -36,6 +40,9 @@ class SqlType:
     `scale` is the scale of a numeric and the precision of a timestamp or time;
     `length` that of char and varchar; `element` the content of an array, list or
     map; `fields` those of a record.
+
+    `zone` is whose clocks the texts of a timestamptz or tstzrange show, empty for UTC.  It says how
+    texts are made and read (`in_zone`), not what a value is: no column has one.
     """
 
     kind: str
@@ -43,6 +50,7 @@ class SqlType:
     length: int | None = None
     element: SqlType | None = None
     fields: tuple[tuple[str, SqlType], ...] = ()
+    zone: str = ""
 
     def __str__(self) -> str:
         return format_type(self)
@@ -137,7 +145,7 @@ FACTS: Final[dict[str, TypeFacts]] = {
     "list": TypeFacts("list", "list", 16384, 0, -1, "U", "list"),
     "map": TypeFacts("map", "map", 16385, 0, -1, "U", "map"),
     "int2vector": TypeFacts("int2vector", "int2vector", 22, 1006, -1, "A", "list"),
-    "array": TypeFacts("array", "array", 0, 0, -1, "A", "list"),
+    "array": TypeFacts("array", "array", 0, 0, -1, "A", "struct"),
 }
 """Facts by kind.  An array's oid is its element's `array_oid`."""
 
@@ -194,7 +202,7 @@ def numeric(scale: int | None = None) -> SqlType:
 
 
 def array_of(element: SqlType) -> SqlType:
-    """A one-dimensional array."""
+    """An array, of any number of dimensions."""
     return SqlType("array", element=element)
 
 
@@ -271,6 +279,33 @@ def format_type(type_: SqlType) -> str:
     return name
 
 
+def holds_moments(type_: SqlType) -> bool:
+    """Whether values of a type are moments in time, or have some in them: a zone is needed to show them."""
+    parts = (*(field for _, field in type_.fields), *((type_.element,) if type_.element else ()))
+    return type_.kind in _MOMENTS or any(map(holds_moments, parts))
+
+
+def in_zone(type_: SqlType, zone: str) -> SqlType:
+    """The type with its texts in a zone."""
+    if not zone or not holds_moments(type_):
+        return type_
+    if type_.kind in _MOMENTS:
+        return replace(type_, zone=zone)
+    return replace(
+        type_,
+        element=None if type_.element is None else in_zone(type_.element, zone),
+        fields=tuple((name, in_zone(field, zone)) for name, field in type_.fields),
+    )
+
+
+_MOMENTS: Final = frozenset(("timestamptz", "tstzrange"))
+
+
+def unconstrained(type_: SqlType) -> bool:
+    """Whether values of a type are numerics as text."""
+    return type_.kind == "numeric" and type_.scale is None
+
+
 def holds_floats(type_: SqlType) -> bool:
     """Whether values of a type are floats, or have some in them: -0 and 0 are equal and not the same."""
     parts = (*(field for _, field in type_.fields), *((type_.element,) if type_.element else ()))
@@ -295,6 +330,8 @@ def type_to_json(type_: SqlType) -> object:
         value["element"] = type_to_json(type_.element)
     if type_.fields:
         value["fields"] = [[name, type_to_json(field)] for name, field in type_.fields]
+    if type_.zone:
+        value["zone"] = type_.zone
     return type_.kind if len(value) == 1 else value
 
 
@@ -311,4 +348,5 @@ def type_from_json(value: object) -> SqlType:
         length=value.get("length"),
         element=None if element is None else type_from_json(element),
         fields=tuple((name, type_from_json(field)) for name, field in value.get("fields", ())),
+        zone=value.get("zone", ""),
     )

@@ -18,7 +18,6 @@ Not here: the binary format (copy_binary.py), the protocol (pgwire/copy.py).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
@@ -60,10 +59,6 @@ class CopyOptions:
     escape: str = '"'
 
 
-TEXT_OPTIONS: Final = CopyOptions()
-CSV_OPTIONS: Final = CopyOptions(delimiter=",", null="")
-
-
 class CopyReader:
     """Turns pieces of data into batches; `table` is for messages."""
 
@@ -97,21 +92,6 @@ class CopyReader:
         # A row that is not complete yet is looked at again only when twice as much of it is there.
         self._wanted_bytes = max(COPY_PIECE_BYTES, 2 * len(self._held))
         return batch
-
-
-def parse_copy(
-    pieces: Iterable[bytes],
-    format_: CopyFormat,
-    options: CopyOptions,
-    columns: tuple[Column, ...],
-    table: str,
-) -> pa.RecordBatch:
-    """All of a COPY's data at once, as texts and NULL."""
-    reader = CopyReader(format_, options, columns, table)
-    batches = [reader.write(piece) for piece in pieces]
-    batches.append(reader.finish())
-    some = [batch for batch in batches if batch is not None]
-    return pa.concat_batches(some) if some else empty_batch(columns)
 
 
 def text_schema(columns: tuple[Column, ...]) -> pa.Schema:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -24,15 +24,17 @@ import pyarrow as pa
 from headwater.core.errors import UserError
 from headwater.core.relation import Column
 from headwater.core.types import DATE, INT2, RANGES, TIMESTAMP, TIMESTAMPTZ, SqlType, format_type, oid_of
+from headwater.formats.arrays import DIMENSIONS_MAX, too_many_dimensions
 from headwater.formats.arrow import arrow_type
 from headwater.formats.text import to_text
+from headwater.formats.text_arrays import bounds_text, braces
+from headwater.formats.text_times import MOMENT_INFINITE, infinite_text
 
 COPY_SIGNATURE: Final = b"PGCOPY\n\xff\r\n\x00"
 _COPY_HEADER: Final = struct.Struct(">11sII")
 _DAYS_1970_TO_2000: Final = 10_957
 _MICROSECONDS_PER_DAY: Final = 86_400_000_000
 _NUMERIC_SCALE_MAX: Final = 16_383
-_DIMENSIONS_MAX: Final = 6
 
 
 def binary_to_text(data: bytes, type_: SqlType) -> str:
@@ -91,8 +93,8 @@ def _float_text(value: float, shortest: str) -> str:
 
 
 def _numeric(data: bytes, type_: SqlType) -> str:
-    count, weight, sign, scale = struct.unpack_from(">hhHH", data)
-    if len(data) != 8 + 2 * count or count < 0 or scale > _NUMERIC_SCALE_MAX:
+    count, weight, sign, scale = struct.unpack_from(">HhHH", data)
+    if len(data) != 8 + 2 * count or scale > _NUMERIC_SCALE_MAX:
         raise ValueError("not a numeric")
     special = {0xC000: "NaN", 0xD000: "Infinity", 0xF000: "-Infinity"}.get(sign)
     if special is not None:
@@ -118,8 +120,8 @@ def _bytea(data: bytes, type_: SqlType) -> str:
 
 def _date(data: bytes, type_: SqlType) -> str:
     (days,) = struct.unpack(">i", data)
-    if abs(days) >= 2**31 - 1:
-        return "infinity" if days > 0 else "-infinity"
+    if days in (2**31 - 1, -(2**31)):
+        return infinite_text(days)
     stored = pa.array([days + _DAYS_1970_TO_2000], pa.int32()).cast(arrow_type(DATE))
     return str(to_text(stored, DATE)[0].as_py())
 
@@ -141,12 +143,14 @@ def _clock_text(microseconds: int) -> str:
 def _timestamp(type_: SqlType, zone: str) -> Callable[[bytes, SqlType], str]:
     def receive(data: bytes, _: SqlType) -> str:
         (microseconds,) = struct.unpack(">q", data)
-        if abs(microseconds) >= 2**63 - 1:
-            return "infinity" if microseconds > 0 else "-infinity"
+        if microseconds in (2**63 - 1, -(2**63)):
+            return infinite_text(microseconds)
         try:
             return f"{datetime(2000, 1, 1) + timedelta(microseconds=microseconds)}{zone}"
         except OverflowError:  # before Christ, or after the year 9999
             since_1970 = microseconds + _DAYS_1970_TO_2000 * _MICROSECONDS_PER_DAY
+            if since_1970 >= MOMENT_INFINITE:
+                raise UserError("timestamp out of range", "22008") from None
             return str(to_text(pa.array([since_1970], pa.int64()).cast(arrow_type(type_)), type_)[0].as_py())
 
     return receive
@@ -169,19 +173,23 @@ def _void(data: bytes, type_: SqlType) -> str:
 def _array(data: bytes, type_: SqlType) -> str:
     if type_.element is None:
         raise ValueError("an array of nothing")
-    shape, values = _elements(data, type_.element)
-    return _braces(shape, [_quoted(value, '{}", \\') for value in values]) if shape else "{}"
+    lengths, lowers, values = _elements(data, type_.element)
+    if not lengths:
+        return "{}"
+    return bounds_text(lengths, lowers) + braces(lengths, [_quoted(value, '{}", \\') for value in values])
 
 
 def _int2vector(data: bytes, type_: SqlType) -> str:
-    return " ".join(value or "0" for value in _elements(data, INT2)[1])
+    return " ".join(value or "0" for value in _elements(data, INT2)[2])
 
 
-def _elements(data: bytes, element: SqlType) -> tuple[tuple[int, ...], list[str | None]]:
-    """The lengths of an array's dimensions, and its elements row by row."""
+def _elements(data: bytes, element: SqlType) -> tuple[Sequence[int], Sequence[int], list[str | None]]:
+    """The lengths and lower bounds of an array's dimensions, and its elements row by row."""
     dimensions, _, oid = struct.unpack_from(">iiI", data)
-    if not 0 <= dimensions <= _DIMENSIONS_MAX:
-        raise ValueError("too many dimensions")
+    if dimensions > DIMENSIONS_MAX:
+        raise too_many_dimensions(dimensions)
+    if dimensions < 0:
+        raise ValueError("less than no dimensions")
     if oid != oid_of(element):
         raise UserError(
             f"binary data has array element type {oid} instead of expected {oid_of(element)}"
@@ -189,22 +197,15 @@ def _elements(data: bytes, element: SqlType) -> tuple[tuple[int, ...], list[str 
             "42804",
         )
     bounds = struct.unpack_from(f">{2 * dimensions}i", data, 12)
-    shape = bounds[::2]
-    count = math.prod(shape) if shape else 0
-    if any(length < 0 for length in shape) or count * 4 > len(data):
+    lengths, lowers = bounds[::2], bounds[1::2]
+    count = math.prod(lengths) if lengths else 0
+    if any(length < 0 for length in lengths) or count * 4 > len(data):
         raise ValueError("not a shape")
     fields, end = split_fields(data, 12 + 8 * dimensions, count)
     if end != len(data):
         raise ValueError("data left over")
     values = [None if field is None else binary_to_text(field, element) for field in fields]
-    return (shape if count else ()), values
-
-
-def _braces(shape: tuple[int, ...], values: list[str]) -> str:
-    if len(shape) > 1:
-        step = len(values) // shape[0]
-        values = [_braces(shape[1:], values[i : i + step]) for i in range(0, len(values), step)]
-    return "{" + ",".join(values) + "}"
+    return (lengths if count else ()), lowers, values
 
 
 def _quoted(value: str | None, special: str) -> str:

@@ -8,14 +8,20 @@ Two equal jsonb values have equal texts.  json keeps the text as it was written.
 
 from __future__ import annotations
 
+import heapq
 import json
 import re
+from collections.abc import Iterable
+from json.decoder import JSONObject, scanstring  # type: ignore[attr-defined]
+from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Final
 
+from headwater.core import pace
 from headwater.core.errors import UserError
 from headwater.formats.text_numbers import canonical_numeric
 
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_SORTED_AT_ONCE_MAX: Final = 50_000
 _SPECIAL: Final = re.compile(r'["\\\x00-\x1f]')
 
 
@@ -28,12 +34,7 @@ class Number(str):
 def parse(text: str) -> object:
     """A document as dict, list, str, Number, bool and None."""
     try:
-        value = json.loads(
-            text,
-            parse_float=_number,
-            parse_int=_number,
-            parse_constant=_refuse_constant,
-        )
+        value = _LONG.decode(text) if len(text) > _SHORT_CHARACTERS_MAX else _SHORT.decode(text)
     except UserError:
         raise
     except RecursionError:
@@ -55,12 +56,22 @@ def print_value(value: object) -> str:
         case str():
             return print_string(value)
         case list():
-            return f"[{', '.join(map(print_value, value))}]"
+            return f"[{', '.join(map(print_value, pace.paced(value)))}]"
         case dict():
-            keys = sorted(value, key=_key_order)
+            keys = _sorted(value)
             return f"{{{', '.join(f'{print_string(key)}: {print_value(value[key])}' for key in keys)}}}"
         case _:
             raise TypeError(f"not a part of a json document: {value!r}")
+
+
+def _sorted(keys: dict[str, object]) -> Iterable[str]:
+    """In order; very many are sorted in parts, because sorting holds Python's lock."""
+    if len(keys) <= _SORTED_AT_ONCE_MAX:
+        return sorted(keys, key=_key_order)
+    listed = list(keys)
+    starts = range(0, len(listed), _SORTED_AT_ONCE_MAX)
+    parts = [sorted(listed[at : at + _SORTED_AT_ONCE_MAX], key=_key_order) for at in pace.paced(starts)]
+    return heapq.merge(*parts, key=_key_order)
 
 
 def print_string(text: str) -> str:
@@ -83,11 +94,32 @@ def canonical_json(text: str) -> str:
 
 
 def _number(text: str) -> Number:
+    pace.step()
     return Number(canonical_numeric(text))
 
 
 def _refuse_constant(text: str) -> object:
     raise ValueError(text)
+
+
+class _Patient(json.JSONDecoder):
+    """Reads a document in Python, slowly; in C it would hold Python's lock all the while."""
+
+    def __init__(self) -> None:
+        super().__init__(parse_float=_number, parse_int=_number, parse_constant=_refuse_constant)
+        self.parse_string = self._string
+        self.parse_object = JSONObject
+        self.scan_once = py_make_scanner(self)
+
+    @staticmethod
+    def _string(text: str, end: int, strict: bool = True) -> tuple[str, int]:
+        pace.step()
+        return scanstring(text, end, strict)  # type: ignore[no-any-return]
+
+
+_SHORT_CHARACTERS_MAX: Final = 1024 * 1024
+_SHORT: Final = json.JSONDecoder(parse_float=_number, parse_int=_number, parse_constant=_refuse_constant)
+_LONG: Final = _Patient()
 
 
 def _key_order(key: str) -> tuple[int, bytes]:

@@ -5,7 +5,8 @@
     from_text   what PostgreSQL would read: COPY, INSERT, parameters, casts from text
 
 One difference, which is the dialect's: a numeric never shows needless zeros.
-The session's time zone is UTC.  Errors are `UserError` with PostgreSQL's words.
+A type says whose clocks its moments are shown by (`in_zone`); of itself it is UTC.
+Errors are `UserError` with PostgreSQL's words.
 
 Not here: binary forms (pgwire), names for regclass and its kin (they need a
 catalog; here they are numbers).
@@ -20,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.core.errors import UserError
-from headwater.core.types import INT2, RANGES, SqlType, format_type
-from headwater.formats import text_intervals, text_nested, text_numbers, text_ranges, text_times
+from headwater.core.types import INT2, RANGES, SqlType, format_type, in_zone
+from headwater.formats import text_arrays, text_intervals, text_nested, text_numbers, text_ranges, text_times
 from headwater.formats.arrow import arrow_type
 from headwater.formats.columns import both_ways, combined, map_distinct
 from headwater.formats.jsonb import canonical_json, canonical_jsonb
@@ -35,8 +36,17 @@ _TO_TEXT: dict[str, Callable[[pa.Array], pa.Array]] = {
     "date": text_times.date_to_text,
     "time": text_times.time_to_text,
     "timestamp": text_times.timestamp_to_text,
-    "timestamptz": text_times.timestamp_to_text,
     "interval": text_intervals.interval_to_text,
+}
+_CONTAINERS_TO_TEXT = {
+    "array": text_arrays.array_to_text,
+    "list": text_nested.list_to_text,
+    "map": text_nested.map_to_text,
+}
+_CONTAINERS_FROM_TEXT = {
+    "array": text_arrays.array_from_text,
+    "list": text_nested.list_from_text,
+    "map": text_nested.map_from_text,
 }
 
 
@@ -46,13 +56,23 @@ def to_text(array: pa.Array | pa.ChunkedArray, type_: SqlType) -> pa.Array:
     if type_.kind == "int2vector":
         return text_nested.vector_to_text(array, INT2, to_text)
     if type_.element is not None:
-        make = text_nested.map_to_text if type_.kind == "map" else text_nested.list_to_text
-        return make(array, type_.element, to_text)
+        return _CONTAINERS_TO_TEXT[type_.kind](array, type_.element, to_text)
     if type_.kind == "record":
         return text_nested.record_to_text(array, type_.fields, to_text)
     if pa.types.is_decimal(array.type):
         return text_numbers.decimal_to_text(array)
+    if type_.kind == "timestamptz":
+        return text_times.timestamptz_to_text(array, type_.zone)
+    if type_.zone:
+        return _range_in_zone(array, type_)
     return _TO_TEXT.get(type_.kind, _cast_to_text)(array)
+
+
+def _range_in_zone(array: pa.Array, type_: SqlType) -> pa.Array:
+    """Ranges are kept as text, and moments in it in UTC."""
+    return text_ranges.range_from_text(
+        array, type_, from_text, lambda bounds, bound: to_text(bounds, in_zone(bound, type_.zone))
+    )
 
 
 def _cast_to_text(array: pa.Array) -> pa.Array:
@@ -65,7 +85,7 @@ def from_text(array: pa.Array | pa.ChunkedArray, type_: SqlType) -> pa.Array:
     if type_.kind == "int2vector":
         return _vector_from_text(array)
     if type_.element is not None:
-        read = text_nested.map_from_text if type_.kind == "map" else text_nested.list_from_text
+        read = _CONTAINERS_FROM_TEXT[type_.kind]
         return read(array, type_, type_.element, from_text).cast(arrow_type(type_))
     if type_.kind == "record":
         return text_nested.record_from_text(array, type_, from_text)
@@ -91,7 +111,7 @@ def _scalar_from_text(array: pa.Array, type_: SqlType) -> pa.Array:
         case "timestamp":
             return text_times.timestamp_from_text(array, type_.scale)
         case "timestamptz":
-            return text_times.timestamptz_from_text(array, type_.scale)
+            return text_times.timestamptz_from_text(array, type_.scale, type_.zone)
         case "interval":
             return text_intervals.interval_from_text(array)
         case "uuid":
@@ -103,7 +123,9 @@ def _scalar_from_text(array: pa.Array, type_: SqlType) -> pa.Array:
         case kind if kind in text_numbers.INTEGER_KINDS:
             return text_numbers.integer_from_text(array, type_)
         case kind if kind in RANGES:
-            return text_ranges.range_from_text(array, type_, from_text, to_text)
+            return text_ranges.range_from_text(
+                array, type_, lambda texts, bound: from_text(texts, in_zone(bound, type_.zone)), to_text
+            )
         case _:
             return array
 
@@ -120,7 +142,7 @@ def _vector_from_text(array: pa.Array) -> pa.Array:
 def _limited_text(array: pa.Array, type_: SqlType) -> pa.Array:
     """Character types with a length: too long is an error unless only blanks are lost; char is padded."""
     if type_.kind == '"char"':
-        return pc.utf8_slice_codeunits(array, 0, 1)
+        return map_distinct(array, one_byte, pa.string())
     if type_.kind == "name" or type_.length is None:
         return array
     long = pc.fill_null(pc.greater(pc.utf8_length(array), type_.length), False)
@@ -130,6 +152,18 @@ def _limited_text(array: pa.Array, type_: SqlType) -> pa.Array:
             raise UserError(f"value too long for type {format_type(type_)}", "22001")
         array = pc.utf8_slice_codeunits(array, 0, type_.length)
     return pc.utf8_rpad(array, type_.length, " ") if type_.kind == "char" else array
+
+
+def one_byte(text: str) -> str:
+    """What the type "char" keeps of a text: its first byte, which beyond ASCII is written in octal."""
+    if re.fullmatch(r"\\[0-3][0-7]{2}", text):
+        return shown_byte(int(text[1:], 8))
+    return shown_byte(text.encode()[0]) if text else ""
+
+
+def shown_byte(byte: int) -> str:
+    """A value of type "char" as it is shown and stored."""
+    return f"\\{byte:o}" if byte > 127 else chr(byte) if byte else ""
 
 
 _UUID = r"^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"

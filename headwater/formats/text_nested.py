@@ -1,11 +1,13 @@
-"""Arrays, lists, maps and records as text: quoting, and taking apart.
+"""Lists, maps and records as text: quoting, and taking apart.
 
-    array, list   {1,NULL,"a b"}      inner lists are not quoted: {{1},{2,3}}
+    list          {1,NULL,"a b"}      inner lists are not quoted: {{1},{2,3}}
     map           {a=>1,"b c"=>NULL}
     record        (1,,"a b")          an empty place is NULL
 
 The elements' own text is made and read by whoever calls (text.py), column-wise:
-an array column is flattened, its elements converted at once, and cut again.
+a column of lists is flattened, its elements converted at once, and cut again.
+
+Not here: arrays, which have a shape (text_arrays.py).
 """
 
 from __future__ import annotations
@@ -17,14 +19,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.core.errors import UserError, not_supported
+from headwater.core.errors import UserError
 from headwater.core.types import SqlType
 from headwater.formats.arrow import arrow_type
 
 ToText = Callable[[pa.Array, SqlType], pa.Array]
 FromText = Callable[[pa.Array, SqlType], pa.Array]
 
-_SPACE = " \t\n\r\v\f"
+SPACE = " \t\n\r\v\f"
 # `[` and `]` never need quotes; vertical tab is not a space to RE2's \s.
 _ARRAY_SPECIAL = r'^$|[{}",\\\s\v]|^(?i:null)$'
 _MAP_SPECIAL = r'^$|[{}",\\\s\v]|=>|^(?i:null)$'
@@ -35,7 +37,7 @@ _RECORD_SPECIAL = r'^$|[()",\\\s\v]'
 
 
 def list_to_text(array: pa.Array, element: SqlType, to_text: ToText) -> pa.Array:
-    """`{...}` of each array or list."""
+    """`{...}` of each list."""
     values = to_text(array.values, element)
     if element.kind not in ("array", "list"):
         values = _quoted(values, _ARRAY_SPECIAL)
@@ -99,21 +101,25 @@ def _only_valid(array: pa.Array, text: pa.Array) -> pa.Array:
 
 
 def list_from_text(array: pa.Array, type_: SqlType, element: SqlType, from_text: FromText) -> pa.Array:
-    """Arrays and lists of their texts."""
+    """Lists of their texts."""
     plain = pc.match_substring_regex(array, r'^\{[^{}"\\\s\v]+\}$')
     if pc.all(plain).as_py() and not pc.any(pc.match_substring_regex(array, r"[{,][,}]")).as_py():
-        # Nothing quoted or nested anywhere: cut at the commas, all rows at once.
-        inner = pc.utf8_slice_codeunits(pc.fill_null(array, "{null}"), 1, -1)
-        lists = pc.split_pattern(inner, ",")
-        words, offsets = lists.values, lists.offsets
-        null = pc.equal(pc.utf8_lower(words), "null")
-        values = from_text(pc.if_else(null, pa.scalar(None, pa.string()), words), element)
-        if not array.null_count:
-            return pa.ListArray.from_arrays(offsets, values)
-        return pa.ListArray.from_arrays(offsets, values, mask=array.is_null())
+        return list_of_words(array, element, from_text)
     nested = element.kind in ("array", "list")
     rows = [None if text is None else _split_list(text, type_, nested) for text in array.to_pylist()]
     return _rebuilt(rows, element, from_text)
+
+
+def list_of_words(array: pa.Array, element: SqlType, from_text: FromText) -> pa.Array:
+    """Lists of texts with nothing quoted or nested anywhere: cut at the commas, all rows at once."""
+    inner = pc.utf8_slice_codeunits(pc.fill_null(array, "{null}"), 1, -1)
+    lists = pc.split_pattern(inner, ",")
+    words, offsets = lists.values, lists.offsets
+    null = pc.equal(pc.utf8_lower(words), "null")
+    values = from_text(pc.if_else(null, pa.scalar(None, pa.string()), words), element)
+    if not array.null_count:
+        return pa.ListArray.from_arrays(offsets, values)
+    return pa.ListArray.from_arrays(offsets, values, mask=array.is_null())
 
 
 def _rebuilt(rows: list[list[str | None] | None], element: SqlType, from_text: FromText) -> pa.Array:
@@ -151,52 +157,52 @@ _QUOTED = r'"(?:[^"\\]|\\.)*"'
 _ELEMENT = re.compile(rf'\s*({_QUOTED}|(?:[^{{}}",\\]|\\.)+?)\s*(?=[,}}])', re.DOTALL | re.ASCII)
 
 
-def _malformed(kind: str, text: str, detail: str | None = None) -> UserError:
+def malformed(kind: str, text: str, detail: str | None = None) -> UserError:
+    """22P02."""
     return UserError(f'malformed {kind} literal: "{text}"', "22P02", detail=detail)
 
 
-def _unescaped(word: str) -> str:
+def unescaped(word: str) -> str:
+    """Without the backslashes that take the meaning from what follows."""
     return re.sub(r"\\(.)", r"\1", word, flags=re.DOTALL)
 
 
 def _plain_or_null(word: str) -> str | None:
     if word.startswith('"'):
-        return _unescaped(word[1:-1])
-    return None if word.lower() == "null" else _unescaped(word)
+        return unescaped(word[1:-1])
+    return None if word.lower() == "null" else unescaped(word)
 
 
 def _split_list(text: str, type_: SqlType, nested: bool) -> list[str | None]:
     """The elements' texts; those of a nested list are its inner lists, braces and all."""
     kind = "list" if type_.kind == "list" else "array"
-    body = text.strip(_SPACE)
-    if body.startswith("["):
-        raise not_supported("array literals with bounds")
+    body = text.strip(SPACE)
     if len(body) < 2 or body[0] != "{" or body[-1] != "}":
         detail = 'Array value must start with "{" or dimension information.' if body[:1] != "{" else None
-        raise _malformed(kind, text, detail)
-    if not body[1:-1].strip(_SPACE):
+        raise malformed(kind, text, detail)
+    if not body[1:-1].strip(SPACE):
         return []
     items: list[str | None] = []
     place = 1
     while True:
-        if body[place:].lstrip(_SPACE).startswith("{"):
+        if body[place:].lstrip(SPACE).startswith("{"):
             if not nested:
-                raise not_supported("multidimensional arrays")
+                raise malformed(kind, text, 'Unexpected "{" character.')
             place = body.index("{", place)
             end = _closing(body, place)
             if end is None:
-                raise _malformed(kind, text)
+                raise malformed(kind, text)
             items.append(body[place:end])
-            place = end + len(body[end:]) - len(body[end:].lstrip(_SPACE))
+            place = end + len(body[end:]) - len(body[end:].lstrip(SPACE))
         else:
             match = _ELEMENT.match(body, place)
             if match is None:
-                raise _malformed(kind, text)
+                raise malformed(kind, text)
             items.append(_plain_or_null(match.group(1)))
             place = match.end()
         if body[place] == "}":
             if place != len(body) - 1:
-                raise _malformed(kind, text, "Junk after closing right brace.")
+                raise malformed(kind, text, "Junk after closing right brace.")
             return items
         place += 1
 
@@ -218,13 +224,13 @@ _ENTRY = re.compile(
 
 
 def _split_map(text: str) -> dict[str, str | None]:
-    body = text.strip(_SPACE)
+    body = text.strip(SPACE)
     if len(body) < 2 or body[0] != "{" or body[-1] != "}":
         raise UserError(f'invalid input syntax for type map: "{text}"', "22P02")
     inner = body[1:-1]
     entries: dict[str, str | None] = {}
     place = 0
-    while inner[place:].strip(_SPACE):
+    while inner[place:].strip(SPACE):
         match = _ENTRY.match(inner, place)
         if match is None:
             raise UserError(f'invalid input syntax for type map: "{text}"', "22P02")
@@ -238,21 +244,21 @@ _FIELD = re.compile(r'(?:"(?:[^"\\]|""|\\.)*"|[^",()\\]|\\.)*', re.DOTALL)
 
 
 def _split_record(text: str, count: int) -> list[str | None]:
-    body = text.strip(_SPACE)
+    body = text.strip(SPACE)
     if len(body) < 2 or body[0] != "(" or body[-1] != ")":
-        raise _malformed("record", text, "Missing left parenthesis." if body[:1] != "(" else None)
+        raise malformed("record", text, "Missing left parenthesis." if body[:1] != "(" else None)
     fields: list[str | None] = []
     place = 1
     while place < len(body):
         match = _FIELD.match(body, place)
         end = place if match is None else match.end()
         if end >= len(body) or body[end] not in ",)":
-            raise _malformed("record", text)
+            raise malformed("record", text)
         word = body[place:end]
         fields.append(None if word == "" else _record_field(word))
         place = end + 1
     if len(fields) != count and not (count == 0 and fields == [None]):
-        raise _malformed("record", text, "Too many columns." if len(fields) > count else "Too few columns.")
+        raise malformed("record", text, "Too many columns." if len(fields) > count else "Too few columns.")
     return fields
 
 

@@ -42,8 +42,10 @@ _SPECIAL_FLOATS = {
 }
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _SPACE = " \t\n\r\v\f"
-NUMERIC_INTEGER_DIGITS_MAX = NUMERIC_DIGITS_MAX + 1
+_DECIMAL_NAN = Decimal(10**NUMERIC_DIGITS_MAX - 1)  # without its point
+NUMERIC_INTEGER_DIGITS_MAX = 131_072
 NUMERIC_SCALE_MAX = 16_383
+_DIGITS_MAX = NUMERIC_INTEGER_DIGITS_MAX + NUMERIC_SCALE_MAX
 
 
 def bad_syntax(type_: SqlType, text: str) -> UserError:
@@ -105,8 +107,22 @@ def _halfway(value: np.floating[Any], shown: Decimal) -> bool:
         return any(np.isfinite(end) and Decimal(float(end)) + exact == 2 * shown for end in ends)
 
 
+def decimal_nan(scale: int) -> Decimal:
+    """What stands for NaN in a decimal of 38 digits: the greatest of them, as NaN is the greatest number."""
+    with localcontext(prec=NUMERIC_DIGITS_MAX):
+        return _DECIMAL_NAN.scaleb(-scale)
+
+
 def decimal_to_text(array: pa.Array) -> pa.Array:
     """Without exponent and without needless zeros."""
+    if array.type.precision == NUMERIC_DIGITS_MAX:
+        nan = pc.equal(array, pa.scalar(decimal_nan(array.type.scale), array.type))
+        if pc.any(nan).as_py():
+            return pc.if_else(nan, "NaN", _finite_decimal_to_text(array))
+    return _finite_decimal_to_text(array)
+
+
+def _finite_decimal_to_text(array: pa.Array) -> pa.Array:
     text = pc.cast(array, pa.string())
     if array.type.scale == 0:
         return text
@@ -185,7 +201,9 @@ def _outside(numbers: pa.Array, low: int, high: int) -> pa.Array:
 
 
 def _bounded(text: str, low: int, high: int, type_: SqlType) -> int | Decimal:
-    value = int(text)
+    # Python reads no more than some thousand digits, and zeros in front do not count.
+    digits = text.lstrip("+-").lstrip("0")
+    value = int(f"{'-' if text.startswith('-') else ''}{digits or '0'}") if len(digits) < 40 else high + 1
     if not low <= value <= high:
         raise _out_of_range(type_, text)
     return Decimal(value) if type_.kind == "uint8" else value
@@ -234,7 +252,7 @@ def canonical_numeric(text: str, scale: int | None = None) -> str:
     value = numeric_value(word)
     exponent = value.as_tuple().exponent
     if scale is not None and isinstance(exponent, int) and -exponent > scale:
-        with localcontext(prec=2 * NUMERIC_SCALE_MAX):
+        with localcontext(prec=_DIGITS_MAX + 1):
             value = value.quantize(Decimal(1).scaleb(-scale), rounding="ROUND_HALF_UP")
     plain = format(value, "f")
     if "." in plain:
@@ -282,15 +300,22 @@ def numeric_from_text(array: pa.Array, type_: SqlType) -> pa.Array:
     def slow(values: pa.Array) -> pa.Array:
         return map_distinct(values, lambda text: _scaled(text, scale, type_), target)
 
-    return both_ways(array, plain, lambda values: pc.cast(pc.utf8_trim(values, _SPACE), target), slow)
+    def fast(values: pa.Array) -> pa.Array:
+        numbers = pc.cast(pc.utf8_trim(values, _SPACE), target)
+        taken = pc.any(pc.equal(numbers, pa.scalar(decimal_nan(scale), target))).as_py()
+        return slow(values) if taken else numbers
+
+    return both_ways(array, plain, fast, slow)
 
 
 def _scaled(text: str, scale: int, type_: SqlType) -> Decimal:
     plain = canonical_numeric(text, scale)
-    if plain in ("NaN", "Infinity", "-Infinity"):
+    if plain == "NaN":
+        return decimal_nan(scale)
+    if plain in ("Infinity", "-Infinity"):
         raise UserError(f'value "{text}" is out of range for type {format_type(type_)}', "22003")
     whole = plain.lstrip("-").partition(".")[0].lstrip("0")
-    if len(whole) > NUMERIC_DIGITS_MAX - scale:
+    if len(whole) > NUMERIC_DIGITS_MAX - scale or Decimal(plain) == decimal_nan(scale):
         raise UserError(
             "numeric field overflow",
             "22003",

@@ -2,12 +2,14 @@
 
     [1,5)    (,"2024-01-01 00:00:00"]    empty
 
-A range of whole numbers or days always includes its lower bound and leaves out its upper one.
+A range of whole numbers or days always includes its lower bound and leaves out its upper one; an infinite
+day, which has no next one, stays as it was given.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Final
 
 import pyarrow as pa
@@ -16,6 +18,7 @@ import pyarrow.compute as pc
 from headwater.core.errors import UserError
 from headwater.core.types import RANGES, SqlType
 from headwater.formats.columns import joined
+from headwater.formats.text_times import DAY_INFINITE
 
 ReadText = Callable[[pa.Array, SqlType], pa.Array]
 
@@ -23,7 +26,9 @@ _BOUND: Final = r'"[^"]*"|[^,"()\[\]]*'
 _RANGE: Final = rf"^\s*(?P<open>[\[(])(?P<low>{_BOUND}),(?P<high>{_BOUND})(?P<close>[\])])\s*$"
 _COUNTED: Final = {"int4range": pa.int32(), "int8range": pa.int64(), "daterange": pa.int32()}
 """Kinds whose bounds have a next one, with the numbers in which they can be counted."""
-_QUOTED: Final = ("tsrange", "tstzrange")
+_FLOAT_DIGITS: Final = 15
+_SPACED: Final = ("tsrange", "tstzrange", "daterange")
+"""Kinds whose bounds may have a space in them, and are quoted then."""
 
 
 def bounds_of(array: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array, pa.Array, pa.Array]:
@@ -57,9 +62,10 @@ def range_from_text(array: pa.Array, type_: SqlType, read: ReadText, write: Read
     empty = pc.or_(empty, pc.and_(same, pc.invert(inclusive)))
     counted = _COUNTED.get(type_.kind)
     if counted is not None:
-        low, high = _after(low, opening, "(", counted), _after(high, closing, "]", counted)
-        empty = pc.or_(empty, pc.fill_null(pc.greater_equal(low, high), False))
-        opening, closing = pa.scalar("["), pa.scalar(")")
+        low, opening = _after(low, opening, "(", "[", counted)
+        high, closing = _after(high, closing, "]", ")", counted)
+        inclusive = pc.and_(pc.equal(opening, "["), pc.equal(closing, "]"))
+        empty = pc.or_(empty, pc.and_(pc.fill_null(pc.greater_equal(low, high), False), pc.invert(inclusive)))
     text = joined(
         "",
         pc.if_else(low.is_null(), "(", opening),
@@ -73,22 +79,48 @@ def range_from_text(array: pa.Array, type_: SqlType, read: ReadText, write: Read
 
 
 def _less(left: pa.Array, right: pa.Array, bound: SqlType) -> pa.Array:
-    if bound.kind == "numeric":  # kept as text; beyond 38 digits no decimal holds it
-        left, right = (side.cast(pa.float64()) for side in (left, right))
-    return pc.fill_null(pc.less(left, right), False)
+    if bound.kind != "numeric":
+        return pc.fill_null(pc.less(left, right), False)
+    # Kept as text.  A float tells numbers of few digits apart, and says by NaN or an infinity what it cannot.
+    numbers = [side.cast(pa.float64()) for side in (left, right)]
+    short = [
+        pc.and_(pc.is_finite(pc.subtract(n, n)), pc.less(pc.binary_length(side), _FLOAT_DIGITS))
+        for n, side in zip(numbers, (left, right), strict=True)
+    ]
+    odd = pc.fill_null(pc.invert(pc.and_(*short)), False)
+    less = pc.fill_null(pc.less(*numbers), False)
+    if not pc.any(odd).as_py():
+        return less
+    pairs = zip(left.filter(odd).to_pylist(), right.filter(odd).to_pylist(), strict=True)
+    return pc.replace_with_mask(
+        less, odd, pa.array([_number_less(low, high) for low, high in pairs], pa.bool_())
+    )
 
 
-def _after(bounds: pa.Array, brackets: pa.Array, excluded: str, counted: pa.DataType) -> pa.Array:
-    """The next value where the bracket says so."""
-    step = pc.if_else(pc.equal(brackets, excluded), 1, 0).cast(counted)
+def _number_less(left: str, right: str) -> bool:
+    """Numbers of any length; NaN is the greatest."""
+    low, high = Decimal(left), Decimal(right)
+    return not low.is_nan() if high.is_nan() else not low.is_nan() and low < high
+
+
+def _after(
+    bounds: pa.Array, brackets: pa.Array, moved: str, bracket: str, counted: pa.DataType
+) -> tuple[pa.Array, pa.Array]:
+    """The next value where the bracket says so, and the brackets that then stand there."""
+    numbers = bounds.cast(counted)
+    stepping = pc.equal(brackets, moved)
+    if pa.types.is_date32(bounds.type):
+        stepping = pc.and_(stepping, pc.not_equal(pc.abs_checked(numbers), DAY_INFINITE))
+    stepping = pc.fill_null(stepping, False)
     try:
-        return pc.add_checked(bounds.cast(counted), step).cast(bounds.type)
+        numbers = pc.add_checked(numbers, stepping.cast(counted))
     except pa.ArrowInvalid:
         raise UserError("integer out of range", "22003") from None
+    return numbers.cast(bounds.type), pc.if_else(stepping, bracket, brackets)
 
 
 def _shown(bounds: pa.Array, type_: SqlType, write: ReadText) -> pa.Array:
     texts = write(bounds, RANGES[type_.kind])
-    if type_.kind in _QUOTED:
-        texts = joined("", '"', texts, '"')
+    if type_.kind in _SPACED:
+        texts = pc.if_else(pc.match_substring(texts, " "), joined("", '"', texts, '"'), texts)
     return pc.fill_null(texts, "")

@@ -1,34 +1,42 @@
-"""Dates, times and timestamps as PostgreSQL writes and reads them (DateStyle ISO, MDY; zone UTC).
+"""Dates, times and timestamps as PostgreSQL writes and reads them (DateStyle ISO, MDY).
 
 ISO text is done by Arrow a column at a time; every other spelling that
 PostgreSQL takes (`Jan 5 2020`, `1/5/2020`, `20200105T101500`, `... BC`, zones by
 name) goes through `parse_moment`, once per distinct value.
 
-Infinite dates and the words that mean a moment of now (`today`, `now`) have no
-stored form: they are refused.  Not here: intervals (text_intervals.py).
+Infinite days and moments are the outermost numbers of the stored form, as in DuckDB, so that they
+order as they should: `infinity` is the greatest, and `-infinity` the same below zero.  The last 30
+years that PostgreSQL has, from the year 294247 on, and the words that mean a moment of now (`today`,
+`now`) have no stored form: they are refused.  Not here: intervals (text_intervals.py).
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
+from functools import lru_cache
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.core.errors import UserError
+from headwater.formats import zones
+from headwater.formats.abbreviations import abbreviation_offset
 from headwater.formats.columns import both_ways, joined, map_distinct
+from headwater.formats.zones import find_zone
 
 DAY_US = 86_400_000_000
 _EPOCH_2000_US = 946_684_800_000_000
 _DAY_FIRST = -719_162  # 0001-01-01
 _DAY_LAST = 2_932_896  # 9999-12-31
 _DAY_JULIAN_ZERO = -2_440_588  # 4714-11-24 BC, where PostgreSQL's calendar begins
-_US_END = 2**63  # in the year 294247; PostgreSQL counts from 2000 and goes on for 30 years more
+DAY_INFINITE = 2**31 - 1
+MOMENT_INFINITE = 2**63 - 1  # in the year 294247; PostgreSQL counts from 2000 and goes on for 30 years more
+_INFINITE = {"infinity": 1, "+infinity": 1, "-infinity": -1}
 _DATE_YEAR_MAX = 5_874_897
 _TIMESTAMP_YEAR_MAX = 294_276
+_SPACE = " \t\n\r\v\f"
 _YEAR = r"(?:[1-9]\d{3}|0[1-9]\d\d|00[1-9]\d|000[1-9])"
 _DATE = rf"{_YEAR}-\d\d-\d\d"
 _CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?"
@@ -37,8 +45,9 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _MONTH_NAMES = ("january", "february", "march", "april", "may", "june", "july", "august", "september",
                 "october", "november", "december")  # fmt: skip
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_ABBREVIATIONS = {"utc": 0, "gmt": 0, "z": 0, "zulu": 0, "est": -5, "edt": -4, "cst": -6, "cdt": -5,
-                  "mst": -7, "mdt": -6, "pst": -8, "pdt": -7, "cet": 1, "cest": 2}  # fmt: skip
+_NO_ZONES = frozenset(
+    ("ad", "am", "at", "bc", "epoch", "on", "pm", "sept", *_MONTHS, *_MONTH_NAMES, *_WEEKDAYS)
+)
 _NAMES = {"date": "date", "time": "time", "timestamp": "timestamp", "timestamptz": "timestamp with time zone"}
 
 
@@ -92,8 +101,17 @@ def date_to_text(array: pa.Array) -> pa.Array:
         days,
         plain,
         lambda values: pc.cast(values.cast(pa.date32()), pa.string()),
-        lambda values: map_distinct(values, lambda day: _date_text(int(day)), pa.string()),
+        lambda values: map_distinct(values, lambda day: _day_text(int(day)), pa.string()),
     )
+
+
+def infinite_text(number: int) -> str:
+    """The name of an infinite day or moment."""
+    return "infinity" if number > 0 else "-infinity"
+
+
+def _day_text(day: int) -> str:
+    return infinite_text(day) if abs(day) == DAY_INFINITE else _date_text(day)
 
 
 def _date_text(day: int, clock: str = "") -> str:
@@ -123,22 +141,66 @@ def clock_text(clock_us: int) -> str:
 
 
 def timestamp_to_text(array: pa.Array) -> pa.Array:
-    """Both kinds; the one with a zone is shown in UTC with `+00`."""
-    zone = "+00" if array.type.tz is not None else ""
+    """Without a zone."""
+    return _clock_texts(array.cast(pa.int64()), "")
+
+
+def timestamptz_to_text(array: pa.Array, zone: str = "") -> pa.Array:
+    """As the clocks of a zone show them, with their offset; by default those of UTC."""
     moments = array.cast(pa.int64())
-    plain = pc.and_(
-        pc.greater_equal(moments, _DAY_FIRST * DAY_US), pc.less(moments, (_DAY_LAST + 1) * DAY_US)
-    )
+    if not zone:
+        return _clock_texts(moments, "+00")
+    found = zones.zone(zone)
+    numbers = moments.fill_null(0).to_numpy(zero_copy_only=False)
+    infinite = np.abs(numbers) == MOMENT_INFINITE
+    periods = found.periods(np.where(infinite, 0, numbers))
+    clocks = np.where(infinite, numbers, numbers + found.offsets[periods] * 1_000_000)
+    shown = pa.array(clocks, pa.int64(), mask=moments.is_null().to_numpy(zero_copy_only=False))
+    return _clock_texts(shown, _offset_texts(zone).take(pa.array(periods)))
+
+
+@lru_cache(maxsize=64)
+def _offset_texts(zone: str) -> pa.Array:
+    """The text of the offset in each of a zone's periods."""
+    return pa.array([zones.offset_text(int(offset)) for offset in zones.zone(zone).offsets], pa.string())
+
+
+def _clock_texts(clocks: pa.Array, zone: str | pa.Array) -> pa.Array:
+    """What clocks show, in microseconds, and the offset that each has from UTC."""
+    plain = pc.and_(pc.greater_equal(clocks, _DAY_FIRST * DAY_US), pc.less(clocks, (_DAY_LAST + 1) * DAY_US))
+    if isinstance(zone, pa.Array):
+        return _with_offsets(clocks, plain, zone)
 
     def fast(values: pa.Array) -> pa.Array:
         text = _trimmed(pc.cast(values.cast(pa.timestamp("us")), pa.string()))
         return joined("", text, zone) if zone else text
 
-    def slow(us: str) -> str:
-        day, clock_us = divmod(int(us), DAY_US)
-        return _date_text(day, f" {clock_text(clock_us)}{zone}")
+    return both_ways(
+        clocks,
+        plain,
+        fast,
+        lambda values: map_distinct(values, lambda us: _far_text(int(us), zone), pa.string()),
+    )
 
-    return both_ways(moments, plain, fast, lambda values: map_distinct(values, slow, pa.string()))
+
+def _with_offsets(clocks: pa.Array, plain: pa.Array, offsets: pa.Array) -> pa.Array:
+    """One offset a row; the few that are far away are written one by one."""
+    near = pc.if_else(plain, clocks, pa.scalar(None, pa.int64())).cast(pa.timestamp("us"))
+    texts = joined("", _trimmed(pc.cast(near, pa.string())), offsets)
+    far = pc.fill_null(pc.invert(plain), False)
+    if not pc.any(far).as_py():
+        return texts
+    pairs = zip(clocks.filter(far).to_pylist(), offsets.filter(far).to_pylist(), strict=True)
+    return pc.replace_with_mask(
+        texts, far, pa.array([_far_text(us, zone) for us, zone in pairs], pa.string())
+    )
+
+
+def _far_text(us: int, zone: str) -> str:
+    if abs(us) == MOMENT_INFINITE:
+        return infinite_text(us)
+    day, clock_us = divmod(us, DAY_US)
+    return _date_text(day, f" {clock_text(clock_us)}{zone}")
 
 
 def _trimmed(text: pa.Array) -> pa.Array:
@@ -194,11 +256,19 @@ def timestamp_from_text(array: pa.Array, precision: int | None = None) -> pa.Arr
     return _rounded(parsed, precision, _EPOCH_2000_US).cast(pa.timestamp("us"))
 
 
-def timestamptz_from_text(array: pa.Array, precision: int | None = None) -> pa.Array:
-    """With a zone; none written means UTC."""
+def timestamptz_from_text(array: pa.Array, precision: int | None = None, zone: str = "") -> pa.Array:
+    """With a zone; none written means the one given, by default UTC."""
 
     def slow(values: pa.Array) -> pa.Array:
-        return map_distinct(values, lambda text: _one_timestamp(text, "timestamptz"), pa.int64())
+        return map_distinct(values, lambda text: _one_timestamp(text, "timestamptz", zone), pa.int64())
+
+    def bare(values: pa.Array) -> pa.Array:
+        clocks = pc.cast(values, pa.timestamp("us")).cast(pa.int64())
+        if not zone:
+            return clocks
+        numbers = clocks.fill_null(0).to_numpy(zero_copy_only=False)
+        missing = clocks.is_null().to_numpy(zero_copy_only=False)
+        return pa.array(zones.zone(zone).from_clock(numbers), pa.int64(), mask=missing)
 
     def fast(values: pa.Array) -> pa.Array:
         zoned = pc.match_substring_regex(values, rf"{_OFFSET}$")
@@ -208,7 +278,7 @@ def timestamptz_from_text(array: pa.Array, precision: int | None = None) -> pa.A
                 values,
                 zoned,
                 lambda some: pc.cast(some, pa.timestamp("us", tz="UTC")).cast(pa.int64()),
-                lambda some: pc.cast(some, pa.timestamp("us")).cast(pa.int64()),
+                bare,
             )
         except pa.ArrowInvalid:
             return slow(values)
@@ -223,12 +293,20 @@ def _rounded(moments: pa.Array, precision: int | None, zero: int) -> pa.Array:
     if precision is None or precision >= 6:
         return moments
     step = 10 ** (6 - precision)
-    since = pc.subtract(moments, zero)
+    infinite = pc.equal(pc.abs(moments), MOMENT_INFINITE)
+    since = pc.subtract(pc.if_else(infinite, zero, moments), zero)
     size = pc.multiply(pc.divide(pc.add(pc.abs(since), step // 2), step), step)
-    return pc.add(pc.multiply(size, pc.sign(since)), zero)
+    return pc.if_else(infinite, moments, pc.add(pc.multiply(size, pc.sign(since)), zero))
+
+
+def _infinite(text: str) -> int:
+    """1 or -1 for the name of an infinite day or moment, 0 for other text."""
+    return _INFINITE.get(text.strip(_SPACE).lower(), 0)
 
 
 def _one_date(text: str) -> int:
+    if sign := _infinite(text):
+        return sign * DAY_INFINITE
     moment = parse_moment(text, "date")
     if moment.day is None:
         raise _bad(text, "date")
@@ -242,16 +320,25 @@ def _one_time(text: str) -> int:
     return moment.clock_us
 
 
-def _one_timestamp(text: str, kind: str) -> int:
+def _one_timestamp(text: str, kind: str, zone: str = "") -> int:
+    if sign := _infinite(text):
+        return sign * MOMENT_INFINITE
     moment = parse_moment(text, kind)
     if moment.day is None:
         raise _bad(text, kind)
     us = moment.day * DAY_US + (moment.clock_us or 0)
     if kind == "timestamptz":
-        us -= (moment.offset_s or 0) * 1_000_000
-    if us >= _US_END:
+        us = _moment_of(us, moment.offset_s, zone)
+    if not _DAY_JULIAN_ZERO * DAY_US <= us < MOMENT_INFINITE:
         raise UserError(f'{_NAMES[kind]} out of range: "{text}"', "22008")
     return us
+
+
+def _moment_of(clock_us: int, offset_s: int | None, zone: str) -> int:
+    """When a clock shows this: one with an offset from UTC, or else the zone's."""
+    if offset_s is None and zone:
+        return int(zones.zone(zone).from_clock(np.array([clock_us]))[0])
+    return clock_us - (offset_s or 0) * 1_000_000
 
 
 def _bad(text: str, kind: str) -> UserError:
@@ -272,12 +359,12 @@ _TOKEN = re.compile(
     | t?(?P<whole_clock>\d{6}(?:\.\d+)?|(?<=t)\d{4})(?![\d:])
     | (?P<offset>[+-]\d{1,2}(?::?\d{2})?(?::\d{2})?)
     | (?P<number>\d{1,6})
-    | (?P<zone>[a-z]+(?:_[a-z]+)*/[a-z_/]+)
     | (?P<word>[a-z]+)
     | (?P<space>[\s,]+|\.(?=\s|$))
     """,
     re.VERBOSE | re.ASCII,
 )
+_ZONE = re.compile(r"(?P<zone>(?P<letters>[a-z]{2,})(?P<mark>[-/.+_0-9])[-+/_.:a-z0-9]*)", re.ASCII)
 
 
 @dataclass(slots=True)
@@ -297,12 +384,14 @@ class _Parts:
 
 def parse_moment(text: str, kind: str) -> Moment:
     """Any of PostgreSQL's spellings of a date, a time, or both."""
-    lowered = text.strip(" \t\n\r\v\f").lower()
+    lowered = text.strip(_SPACE).lower()
     parts = _Parts()
     numbers: list[str] = []
     place = 0
     while place < len(lowered):
-        match = _TOKEN.match(lowered, place)
+        match = _zone_at(lowered, place, parts.day is not None or len(numbers) > 1) or _TOKEN.match(
+            lowered, place
+        )
         if match is None or match.end() == place:
             raise _bad(text, kind)
         place = match.end()
@@ -311,8 +400,19 @@ def parse_moment(text: str, kind: str) -> Moment:
     return _moment(parts, text, kind)
 
 
+def _zone_at(text: str, place: int, dated: bool) -> re.Match[str] | None:
+    """A zone's name or POSIX specification, which stands behind a date: `europe/berlin`, `gmt-4`."""
+    match = _ZONE.match(text, place) if dated else None
+    if match is not None and match["mark"] in "+_0123456789" and match["letters"] in _NO_ZONES:
+        return None
+    return match
+
+
 def _take(match: re.Match[str], parts: _Parts, numbers: list[str], text: str, kind: str) -> None:
     word = match.group()
+    if match.re is _ZONE:
+        parts.zone = word
+        return
     match match.lastgroup:
         case "clock":
             parts.clock_us = _clock(word, text)
@@ -339,8 +439,6 @@ def _take(match: re.Match[str], parts: _Parts, numbers: list[str], text: str, ki
             numbers.append(word)
         case "whole_clock":
             parts.clock_us = _packed_clock(word.removeprefix("t"), text)
-        case "zone":
-            parts.zone = word
         case "word":
             _take_word(word, parts, text, kind)
 
@@ -354,12 +452,12 @@ def _take_word(word: str, parts: _Parts, text: str, kind: str) -> None:
         parts.month = _MONTHS.index(word[:3]) + 1
     elif word[:3] in _WEEKDAYS or (word == "t" and (parts.year is not None or kind == "time")):
         return
-    elif word in _ABBREVIATIONS:
-        parts.offset_s = _ABBREVIATIONS[word] * 3600
     elif word == "epoch" and kind != "time":
         parts.epoch = True
     elif word == "allballs":
         parts.clock_us = 0
+    elif abbreviation_offset(word, 0) is not None or find_zone(word) is not None:
+        parts.zone = word
     else:
         raise _bad(text, kind)
 
@@ -446,14 +544,13 @@ def _moment(parts: _Parts, text: str, kind: str) -> Moment:
     return Moment(day, clock_us, offset_s)
 
 
-def _zone_offset(zone: str, day: int, clock_us: int) -> int:
-    name = "/".join("_".join(part.capitalize() for part in piece.split("_")) for piece in zone.split("/"))
-    try:
-        info = ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        raise UserError(f'time zone "{zone}" not recognized', "22023") from None
-    # zoneinfo knows the years 1 to 9999; outside them the nearest year's rules hold.
-    within = min(max(day, _DAY_FIRST + 2), _DAY_LAST - 2)
-    local = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=within, microseconds=clock_us)
-    offset = local.replace(tzinfo=info).utcoffset()
-    return 0 if offset is None else int(offset.total_seconds())
+def _zone_offset(word: str, day: int, clock_us: int) -> int:
+    shown = day * DAY_US + clock_us
+    offset = abbreviation_offset(word, shown)
+    if offset is not None:
+        return offset
+    found = find_zone(word)
+    if found is None:
+        raise UserError(f'time zone "{word}" not recognized', "22023")
+    moment = found.from_clock(np.array([shown], np.int64))[0]
+    return int((shown - moment) // 1_000_000)

@@ -38,13 +38,16 @@ SQL is spoken on another port, with psql or any PostgreSQL driver.
 """
 
 
-def build_app(readiness: Readiness) -> Starlette:
-    """The application; `readiness` says whether the environment can serve, and if not why."""
+def build_app(readiness: Readiness, objects: metrics.Objects = lambda: ()) -> Starlette:
+    """The application.
+
+    `readiness` says whether the environment can serve, and if not why; `objects` how sources and tables are.
+    """
 
     async def index(_: Request) -> Response:
         return PlainTextResponse(INDEX)
 
-    return Starlette(routes=[Route("/", index), *health.routes(readiness), *metrics.routes()])
+    return Starlette(routes=[Route("/", index), *health.routes(readiness), *metrics.routes(objects)])
 
 
 async def serve(

@@ -47,6 +47,8 @@ FAILPOINTS: Final[Mapping[str, str]] = {
     "ledger.after_commit": "a ledger transaction is durable but nobody acts on it yet",
     "ingestion.before_join": "new tables are wanted and the ledger does not know them",
     "ingestion.after_join": "new tables have joined and no backfill runs",
+    "ingestion.before_restart": "a source has begun anew upstream and the ledger does not know it",
+    "ingestion.after_restart": "a source has begun anew and none of its tables is being read again",
     "ingestion.before_append": "a tick's files are written but the ledger does not name them",
     "ingestion.after_append": "the ledger names a tick that has not been reported",
     "backfill.before_chunk": "a chunk's file is written but the ledger does not name it",

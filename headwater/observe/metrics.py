@@ -5,21 +5,30 @@ through the protocol and the environment adds them here.  Callers use the small
 functions below and never a metric itself, so that names and labels cannot drift.
 
     who calls                        function
-    storage, on statistics           ticked, folded, lag_changed, source_dropped
+    storage, on what a cluster says  ticked, folded, stalled
+    storage, on a drop               source_dropped
     storage, on a cluster's start    cluster_started
-    coordinator                      queried, subscription_opened, subscription_closed
+    coordinator                      queried, subscription_opened, subscription_closed, retained_log_...,
+                                     loop_slow
     pgwire                           connection_opened, connection_closed
     http                             exposition
+
+What sources and tables are at the moment (status, lag) is not kept here: it is asked for when somebody
+wants to know (`ObjectNumbers`), so that it goes on while nobody reports, and ends with the object.
 
 Not here: statistics users can SELECT (catalog/builtin), the HTTP route (http/metrics.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
 
 Engine = Literal["catalog", "constant", "duckdb", "spark"]
 Outcome = Literal["ok", "error", "cancelled"]
@@ -40,9 +49,18 @@ _TICK_SECONDS = Histogram(
     registry=REGISTRY,
 )
 _ROWS = Counter("headwater_rows", "Changes committed", ["source"], registry=REGISTRY)
-_BYTES = Counter("headwater_bytes", "Bytes of change files committed", ["source"], registry=REGISTRY)
-_LAG_SECONDS = Gauge(
-    "headwater_lag_seconds", "How far a source's upper is behind the clock", ["source"], registry=REGISTRY
+_BYTES = Counter("headwater_bytes", "Bytes received from the upstream", ["source"], registry=REGISTRY)
+_RETAINED_LOG_BYTES = Gauge(
+    "headwater_upstream_log_held_bytes",
+    "Log that the upstream keeps because the source has not acknowledged it",
+    ["source"],
+    registry=REGISTRY,
+)
+_RETAINED_LOG_LEFT_BYTES = Gauge(
+    "headwater_upstream_log_left_bytes",
+    "How much more may come until the upstream lets go of log that the source needs; absent without a limit",
+    ["source"],
+    registry=REGISTRY,
 )
 _STALLS = Counter("headwater_stalls", "Times a source became stalled", ["source"], registry=REGISTRY)
 _FOLDS = Counter("headwater_folds", "Folds of a tail into a state", registry=REGISTRY)
@@ -71,6 +89,11 @@ _LOOP_FAILURES = Counter(
     ["loop"],
     registry=REGISTRY,
 )
+_LOOP_SLOW = Counter(
+    "headwater_loop_slow_callbacks",
+    "Times the event loop, and all sessions with it, was kept from going on for over 0.1 s",
+    registry=REGISTRY,
+)
 _CONNECTIONS = Gauge("headwater_connections", "Open SQL connections", registry=REGISTRY)
 _SUBSCRIPTIONS = Gauge("headwater_subscriptions", "Running subscriptions", registry=REGISTRY)
 
@@ -79,22 +102,76 @@ _OF_A_SOURCE: tuple[Counter | Gauge | Histogram, ...] = (
     _TICK_SECONDS,
     _ROWS,
     _BYTES,
-    _LAG_SECONDS,
     _STALLS,
+    _RETAINED_LOG_BYTES,
+    _RETAINED_LOG_LEFT_BYTES,
 )
 
 
-def ticked(source: str, seconds: float, row_count: int, file_bytes: int) -> None:
+@dataclass(frozen=True, slots=True)
+class ObjectNumbers:
+    """What is exposed of a source, or of a table from a source."""
+
+    id: str
+    name: str
+    type: Literal["source", "table"]
+    source: str  # the name of the source that feeds a table; a source's own
+    status: str
+    hydrated: bool
+    lag_s: float | None
+
+    def labels(self) -> list[str]:
+        return [self.id, self.name, self.type, self.source]
+
+
+_LABELS = ["id", "name", "type", "source"]
+
+
+class _Objects(Collector):
+    """Gauges of sources and tables, made at the moment when they are asked for."""
+
+    def __init__(self, objects: Iterable[ObjectNumbers]) -> None:
+        self._objects = list(objects)
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        status = GaugeMetricFamily(
+            "headwater_status", "1 for the status that a source or table has", labels=[*_LABELS, "status"]
+        )
+        hydrated = GaugeMetricFamily(
+            "headwater_hydrated", "Whether a source or table can be read: 1 or 0", labels=_LABELS
+        )
+        lag = GaugeMetricFamily(
+            "headwater_lag_seconds", "How far a source or table is behind the clock", labels=_LABELS
+        )
+        for found in self._objects:
+            status.add_metric([*found.labels(), found.status], 1)
+            hydrated.add_metric(found.labels(), int(found.hydrated))
+            if found.lag_s is not None:
+                lag.add_metric(found.labels(), found.lag_s)
+        yield from (status, hydrated, lag)
+
+
+def ticked(source: str, seconds: float, row_count: int, received_bytes: int) -> None:
     """A tick of `source` has committed."""
     _TICKS.labels(source).inc()
     _TICK_SECONDS.labels(source).observe(seconds)
     _ROWS.labels(source).inc(row_count)
-    _BYTES.labels(source).inc(file_bytes)
+    _BYTES.labels(source).inc(received_bytes)
 
 
-def lag_changed(source: str, lag_s: float) -> None:
-    """The upper of `source` is `lag_s` behind the clock."""
-    _LAG_SECONDS.labels(source).set(lag_s)
+def retained_log_measured(source: str, held_bytes: int, left_bytes: int | None) -> None:
+    """The upstream of `source` keeps so much for it, and would keep so much more."""
+    _RETAINED_LOG_BYTES.labels(source).set(held_bytes)
+    if left_bytes is None:
+        _RETAINED_LOG_LEFT_BYTES.remove_by_labels({"source": source})
+    else:
+        _RETAINED_LOG_LEFT_BYTES.labels(source).set(left_bytes)
+
+
+def retained_log_unknown(source: str) -> None:
+    """Nobody knows what the upstream of `source` keeps for it now."""
+    for metric in (_RETAINED_LOG_BYTES, _RETAINED_LOG_LEFT_BYTES):
+        metric.remove_by_labels({"source": source})
 
 
 def stalled(source: str) -> None:
@@ -130,6 +207,11 @@ def loop_begun(loop: str, again: bool) -> None:
     _LOOP_FAILURES.labels(loop).inc(int(again))
 
 
+def loop_slow() -> None:
+    """A callback of the event loop has taken long."""
+    _LOOP_SLOW.inc()
+
+
 def connection_opened() -> None:
     """A client has connected."""
     _CONNECTIONS.inc()
@@ -150,9 +232,9 @@ def subscription_closed() -> None:
     _SUBSCRIPTIONS.dec()
 
 
-def exposition() -> bytes:
-    """All metrics in Prometheus' text form."""
-    return generate_latest(REGISTRY)
+def exposition(objects: Iterable[ObjectNumbers] = ()) -> bytes:
+    """All metrics in Prometheus' text form, with those of sources and tables as they are now."""
+    return generate_latest(REGISTRY) + generate_latest(_Objects(objects))
 
 
 def value(name: str, **labels: str) -> float | None:

@@ -16,17 +16,15 @@ import pyarrow as pa
 from headwater.core.clock import unique_name
 from headwater.core.errors import UserError
 from headwater.core.limits import RESULT_ASIDE_MEMORY_BYTES_MAX
-from headwater.persist.layout import SCRATCH
 
-_ROOT = f"{SCRATCH}/aside"
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 class Aside:
     """Rows in the order in which they were added; `close` takes them away."""
 
-    def __init__(self, data_dir: Path) -> None:
-        self._path = data_dir / _ROOT / f"{unique_name()[:12]}.arrow"
+    def __init__(self, scratch: Path) -> None:
+        self._path = scratch / "aside" / f"{unique_name()[:12]}.arrow"
         self._few: list[pa.RecordBatch] = []
         self._writer: pa.RecordBatchFileWriter | None = None
         self._sink: pa.NativeFile | None = None

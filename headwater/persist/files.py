@@ -1,44 +1,46 @@
 """Parquet files: written whole, made durable, described for the ledger.
 
-A file is complete and on disk before its description is handed out, so a
+A file is complete and durable (store.py) before its description is handed out, so a
 committed ledger row never names a file that a power cut could take away.
 No file tells of floats what readers, ours or others', would skip rows by.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from headwater.core.change import INSERT, OP, PARTIAL, FileEntry
+from headwater.core.change import CARRIED, INSERT, OP, PARTIAL, FileEntry
 from headwater.core.errors import TransientError
+from headwater.core.limits import ROW_GROUP_BYTES_MAX
+from headwater.formats.arrow import flaws_column
+from headwater.formats.batches import cut
+from headwater.persist.store import DataStore
 
 _ROW_GROUP_ROWS = 245_760
 """More than the rows of an ordinary batch, which would otherwise leave a small group at its end."""
+_WEIGHT = "headwater.weight"
 _DICTIONARY_BYTES_MAX = 65_536
 """Columns with many values are found out early: writing is faster, and files are smaller."""
 
 DAMAGE_HINT = "Restore the file from a backup of the data directory, or drop the table and create it again."
 
 
-def write_file(data_dir: Path, path: str, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> FileEntry:
-    """Write batches to `data_dir/path`, flush it to disk, describe it."""
-    target = data_dir / path
-    rows = deletes = partials = 0
-    has_ops = OP in schema.names
+def write_file(
+    store: DataStore, path: str, batches: Iterator[pa.RecordBatch], schema: pa.Schema
+) -> FileEntry:
+    """Write batches to a file, make it durable, describe it."""
+    rows = deletes = partials = carriers = flawed = 0
+    weight = Weight()
+    has_ops, flaws = OP in schema.names, flaws_column(schema)
     leaves = [leaf for field in schema for leaf in _leaves(field.name, field.type)]
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with (
-            target.open("wb") as sink,
-            pq.ParquetWriter(
+        with store.create(path) as sink:
+            with pq.ParquetWriter(
                 sink,
                 schema,
                 compression="snappy",
@@ -46,29 +48,60 @@ def write_file(data_dir: Path, path: str, batches: Iterator[pa.RecordBatch], sch
                 write_statistics=_paths(leaves, _Leaf.has_statistics),
                 use_dictionary=_paths(leaves, _Leaf.has_dictionary),
                 dictionary_pagesize_limit=_DICTIONARY_BYTES_MAX,
-            ) as writer,
-        ):
-            for batch in batches:
-                if batch.num_rows == 0:
-                    continue
-                writer.write_table(pa.Table.from_batches([batch], schema), row_group_size=_ROW_GROUP_ROWS)
-                rows += batch.num_rows
-                if has_ops:
-                    ops = batch.column(OP)
-                    deletes += pc.sum(pc.not_equal(ops, INSERT)).as_py()
-                    partials += pc.sum(pc.starts_with(ops, PARTIAL)).as_py()
-        flush(target)
-        size = target.stat().st_size
+            ) as writer:
+                for batch in batches:
+                    if batch.num_rows == 0:
+                        continue
+                    for part in cut(batch, ROW_GROUP_BYTES_MAX):
+                        table = pa.Table.from_batches([part], schema)
+                        writer.write_table(table, row_group_size=_ROW_GROUP_ROWS)
+                        weight += Weight(part.nbytes, 1 + part.nbytes // part.num_rows)
+                    rows += batch.num_rows
+                    if has_ops:
+                        ops = batch.column(OP)
+                        deletes += pc.sum(pc.not_equal(ops, INSERT)).as_py()
+                        partials += pc.sum(pc.starts_with(ops, PARTIAL)).as_py()
+                        carriers += pc.sum(pc.match_substring(ops, CARRIED)).as_py()
+                    if flaws is not None:
+                        flawed += batch.num_rows - batch.column(flaws).null_count
+                writer.add_key_value_metadata({_WEIGHT: f"{weight.bytes} {weight.row_bytes}"})
+            size = sink.tell()
     except OSError as error:
-        _remove(target)
         raise TransientError(
-            f'could not write "{target}": {error.strerror or error}',
+            f'could not write "{store.url(path)}": {error.strerror or error}',
             hint="Free space or make the data directory writable; the tick is tried again.",
         ) from error
-    except BaseException:
-        _remove(target)
-        raise
-    return FileEntry(path, rows, size, deletes, partials=partials)
+    return FileEntry(path, rows, size, deletes, partials=partials, carriers=carriers, flawed=flawed)
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """What rows take in memory: all of them, and on average each of those that are the widest."""
+
+    bytes: int = 0
+    row_bytes: int = 1
+
+    def __add__(self, other: Weight) -> Weight:
+        return Weight(self.bytes + other.bytes, max(self.row_bytes, other.row_bytes))
+
+    def rows(self, bytes_max: int) -> int:
+        """How many of the widest have no more than so many bytes; at least one."""
+        return max(bytes_max // self.row_bytes, 1)
+
+
+def weigh(store: DataStore, files: Iterable[FileEntry]) -> Weight:
+    """What the rows of these files take once they are read, which compressed bytes do not tell."""
+    return sum((_weight(store, file.path) for file in files if file.rows), Weight())
+
+
+def _weight(store: DataStore, path: str) -> Weight:
+    try:
+        with store.open(path) as file:
+            told = (pq.read_metadata(file).metadata or {}).get(_WEIGHT.encode(), b"0 1")
+    except (OSError, pa.ArrowException):
+        return Weight()  # whoever reads the rows is told what is wrong
+    total, widest = map(int, told.split())
+    return Weight(total, widest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,37 +147,14 @@ def _leaves(path: str, type_: pa.DataType, repeated: bool = False) -> Iterator[_
         yield _Leaf(path, type_, repeated)
 
 
-def _remove(target: Path) -> None:
-    """Best effort: what stays behind is swept."""
-    with suppress(OSError):
-        target.unlink()
-
-
-def damage(data_dir: Path, files: Iterable[FileEntry]) -> str | None:
+def damage(store: DataStore, files: Iterable[FileEntry]) -> str | None:
     """What is wrong with the first of these files that is not as it was written; None if all are."""
     for file in files:
-        target = data_dir / file.path
+        url = store.url(file.path)
         try:
-            size = target.stat().st_size
+            size = store.size(file.path)
         except OSError as error:
-            return f'data file "{target}" cannot be read: {(error.strerror or str(error)).lower()}'
+            return f'data file "{url}" cannot be read: {(error.strerror or str(error)).lower()}'
         if size != file.bytes:
-            return f'data file "{target}" is {size} bytes long, {file.bytes} were written'
+            return f'data file "{url}" is {size} bytes long, {file.bytes} were written'
     return None
-
-
-def flush(target: Path) -> None:
-    """Force a file and its directory entry to disk."""
-    for name, flags in ((target, os.O_RDONLY), (target.parent, os.O_RDONLY | os.O_DIRECTORY)):
-        descriptor = os.open(name, flags)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def describe_file(data_dir: Path, path: str) -> FileEntry:
-    """Describe a state file that another writer (an engine) has left at `path`."""
-    target = data_dir / path
-    flush(target)
-    return FileEntry(path, pq.read_metadata(target).num_rows, target.stat().st_size)

@@ -43,37 +43,44 @@ from pathlib import Path
 
 from headwater.core.errors import TransientError
 from headwater.observe.failpoints import failpoint
-from headwater.persist.layout import SCRATCH, claimed_by, cluster_scratch, table_root
+from headwater.persist.layout import (
+    FILE_FOLDERS,
+    RESULTS_FOLDER,
+    TABLES_FOLDER,
+    UNFINISHED,
+    claimed_by,
+    cluster_scratch,
+    scratch_folder,
+    spill_folder,
+    table_root,
+)
 from headwater.persist.ledger import Ledger
 from headwater.persist.state import delta_files
+from headwater.persist.store import DataStore
 
 
-def remove_forgotten(data_dir: Path, paths: Iterable[str]) -> None:
+def remove_forgotten(store: DataStore, paths: Iterable[str]) -> None:
     """Remove files that the ledger has forgotten."""
     failpoint("retention.before_unlink")
-    remove_files(data_dir, paths)
+    store.remove(*paths)
 
 
-def remove_files(data_dir: Path, paths: Iterable[str]) -> None:
-    """Remove files; one that is gone already is fine."""
-    for path in paths:
-        (data_dir / path).unlink(missing_ok=True)
-
-
-def empty_scratch(data_dir: Path, cluster: str) -> None:
-    """Remove what an environment that was killed had put aside; what a cluster has is the cluster's."""
-    for path in (data_dir / SCRATCH).glob("*"):
-        if path.is_dir() and path != cluster_scratch(data_dir, cluster):
+def empty_scratch(data_dir: Path, store: DataStore, cluster: str) -> None:
+    """Remove what a killed environment had asked for or put aside; what a cluster has is the cluster's."""
+    store.remove_folder(RESULTS_FOLDER)
+    others = (cluster_scratch(data_dir, cluster), spill_folder(data_dir))
+    for path in scratch_folder(data_dir).glob("*"):
+        if path.is_dir() and path not in others:
             shutil.rmtree(path, ignore_errors=True)
         elif path.is_file():
             path.unlink(missing_ok=True)
 
 
-def drop_collection(ledger: Ledger, data_dir: Path, collection_id: str) -> None:
+def drop_collection(ledger: Ledger, store: DataStore, collection_id: str) -> None:
     """Forget a collection and remove its folder."""
     ledger.drop(collection_id)
     failpoint("retention.before_unlink")
-    shutil.rmtree(data_dir / table_root(collection_id), ignore_errors=True)
+    store.remove_folder(table_root(collection_id))
 
 
 def given_up(file_name: str, current: Collection[int], own: int, under_way: Collection[int]) -> bool:
@@ -89,18 +96,18 @@ def given_up(file_name: str, current: Collection[int], own: int, under_way: Coll
     return claim not in under_way if incarnation == own else incarnation not in current
 
 
-def sweep(ledger: Ledger, data_dir: Path, under_way: Callable[[], Collection[int]]) -> list[str]:
+def sweep(ledger: Ledger, store: DataStore, under_way: Callable[[], Collection[int]]) -> list[str]:
     """Remove data files that nobody names or will name, and folders of no table; returns the files."""
-    listed = {folder.name: _files(folder) for folder in _folders(data_dir)}
+    listed = {id_: _files(store, id_) for id_ in store.names(TABLES_FOLDER)}
     claims, current, own = under_way(), ledger.incarnations(), ledger.incarnation
-    suspects: dict[str, dict[str, Path]] = {}
+    suspects: dict[str, list[str]] = {}
     for id_, files in listed.items():
         named = ledger.named_paths(id_)
-        found = {
-            path: file
-            for path, file in files.items()
-            if path not in named and given_up(file.name, current, own, claims)
-        }
+        found = [
+            path
+            for path in files
+            if path not in named and given_up(path.rpartition("/")[2], current, own, claims)
+        ]
         if found or ledger.collection(id_) is None:
             suspects[id_] = found
     if not suspects:
@@ -109,29 +116,29 @@ def sweep(ledger: Ledger, data_dir: Path, under_way: Callable[[], Collection[int
     removed: list[str] = []
     for id_, found in suspects.items():
         if ledger.collection(id_) is None:
-            shutil.rmtree(data_dir / table_root(id_), ignore_errors=True)
+            store.remove_folder(table_root(id_))
             removed += listed[id_]
             continue
-        for path in _unnamed(ledger, data_dir, id_, found):
-            found[path].unlink(missing_ok=True)
-            removed.append(path)
+        unnamed = _unnamed(ledger, store, id_, found)
+        store.remove(*unnamed)
+        removed += unnamed
     return removed
 
 
-def _folders(data_dir: Path) -> list[Path]:
-    root = data_dir / "tables"
-    return list(root.iterdir()) if root.exists() else []
+def _files(store: DataStore, collection_id: str) -> list[str]:
+    folders = [f"{table_root(collection_id)}/{name}" for name in FILE_FOLDERS]
+    return [
+        f"{folder}/{name}"
+        for folder in folders
+        for name in store.names(folder)
+        if name.endswith((".parquet", UNFINISHED))
+    ]
 
 
-def _files(folder: Path) -> dict[str, Path]:
-    files = [*folder.glob("log/*.parquet"), *folder.glob("state/*.parquet")]
-    return {f"{table_root(folder.name)}/{file.parent.name}/{file.name}": file for file in files}
-
-
-def _unnamed(ledger: Ledger, data_dir: Path, collection_id: str, paths: Iterable[str]) -> list[str]:
+def _unnamed(ledger: Ledger, store: DataStore, collection_id: str, paths: Iterable[str]) -> list[str]:
     """Those that neither the ledger nor Delta names."""
     try:
-        named = ledger.named_paths(collection_id) | delta_files(data_dir, collection_id)
+        named = ledger.named_paths(collection_id) | delta_files(store, collection_id)
     except TransientError:
         return []  # a Delta log that cannot be read is told by whoever writes it
     return [path for path in paths if path not in named]

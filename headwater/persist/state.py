@@ -2,7 +2,7 @@
 
 The ledger is what we read by; the Delta log says the same to others.  A commit
 makes the Delta table's files exactly the wanted ones, whatever it held before:
-so a crash between the Delta commit and the ledger's is mended by the next fold,
+so a crash between the Delta commit and the ledger's is fixed by the next fold,
 and repeating a commit changes nothing.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
 import pyarrow as pa
 from deltalake import DeltaTable, Schema
@@ -22,6 +21,7 @@ from headwater.core.errors import TransientError
 from headwater.core.relation import Relation
 from headwater.formats.arrow import state_schema
 from headwater.persist.layout import table_root
+from headwater.persist.store import DataStore
 
 AS_OF = "headwater.as_of"
 _CHECKPOINT_EVERY_VERSIONS = 50
@@ -30,7 +30,7 @@ _CONFIGURATION = {"delta.logRetentionDuration": "interval 10 minutes"}
 
 
 def commit_state(
-    data_dir: Path,
+    store: DataStore,
     collection_id: str,
     relation: Relation,
     files: Sequence[FileEntry],
@@ -38,9 +38,9 @@ def commit_state(
     now_ms: int,
 ) -> int:
     """Make the Delta table hold exactly `files`; returns its version."""
-    root = data_dir / table_root(collection_id)
+    root = store.url(table_root(collection_id))
     try:
-        return _commit(root, collection_id, relation, files, as_of, now_ms)
+        return _commit(store, collection_id, relation, files, as_of, now_ms)
     except (DeltaError, OSError) as error:
         raise TransientError(
             f'could not write the Delta log of "{root}": {_one_line(error)}',
@@ -50,17 +50,22 @@ def commit_state(
 
 
 def _commit(
-    root: Path, collection_id: str, relation: Relation, files: Sequence[FileEntry], as_of: int, now_ms: int
+    store: DataStore,
+    collection_id: str,
+    relation: Relation,
+    files: Sequence[FileEntry],
+    as_of: int,
+    now_ms: int,
 ) -> int:
+    root = store.url(table_root(collection_id))
     prefix = f"{table_root(collection_id)}/"
     wanted = {file.path.removeprefix(prefix): file for file in files}
     properties = CommitProperties(custom_metadata={AS_OF: str(as_of)})
     schema = Schema.from_arrow(_delta_schema(relation))
-    root.mkdir(parents=True, exist_ok=True)
-    if not DeltaTable.is_deltatable(str(root)):
+    if not DeltaTable.is_deltatable(root):
         adds = [_add(path, file, now_ms) for path, file in wanted.items()]
         create_table_with_add_actions(
-            str(root),
+            root,
             schema,
             adds,
             mode="error",
@@ -69,12 +74,12 @@ def _commit(
             commit_properties=properties,
         )
         return 0
-    table = DeltaTable(str(root))
+    table = DeltaTable(root)
     present = _present(table, collection_id)
     actions: list[AddAction | RemoveAction] = [
         _add(path, file, now_ms) for path, file in wanted.items() if path not in present
     ]
-    actions += [_remove(path, root / path, now_ms) for path in present if path not in wanted]
+    actions += [_remove(path, _size(store, prefix + path), now_ms) for path in present if path not in wanted]
     table.create_write_transaction(actions, "append", schema, commit_properties=properties)
     table.update_incremental()
     if table.version() % _CHECKPOINT_EVERY_VERSIONS == 0:
@@ -83,15 +88,13 @@ def _commit(
     return int(table.version())
 
 
-def delta_files(data_dir: Path, collection_id: str) -> set[str]:
+def delta_files(store: DataStore, collection_id: str) -> set[str]:
     """The files of the newest Delta version, as the ledger would name them."""
-    root = data_dir / table_root(collection_id)
+    root = store.url(table_root(collection_id))
     try:
-        if not DeltaTable.is_deltatable(str(root)):
+        if not DeltaTable.is_deltatable(root):
             return set()
-        return {
-            f"{table_root(collection_id)}/{path}" for path in _present(DeltaTable(str(root)), collection_id)
-        }
+        return {f"{table_root(collection_id)}/{path}" for path in _present(DeltaTable(root), collection_id)}
     except (DeltaError, OSError) as error:
         raise TransientError(f'could not read the Delta log of "{root}": {_one_line(error)}') from error
 
@@ -109,8 +112,14 @@ def _add(path: str, file: FileEntry, now_ms: int) -> AddAction:
     return AddAction(path, file.bytes, {}, now_ms, True, json.dumps({"numRecords": file.rows}))
 
 
-def _remove(path: str, target: Path, now_ms: int) -> RemoveAction:
-    size = target.stat().st_size if target.exists() else 0
+def _size(store: DataStore, path: str) -> int:
+    try:
+        return store.size(path)
+    except FileNotFoundError:
+        return 0
+
+
+def _remove(path: str, size: int, now_ms: int) -> RemoveAction:
     return RemoveAction(
         path=path, size=size, deletion_timestamp=now_ms, data_change=True, partition_values={}
     )

@@ -15,6 +15,7 @@ Not here: the reverse (formats/copy_binary.py), messages (encode.py).
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -24,15 +25,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.core.types import INT2, RANGES, SqlType, oid_of
+from headwater.formats.arrays import elements_of, odd_rows
 from headwater.formats.text import from_text, to_text
 from headwater.formats.text_ranges import bounds_of
+from headwater.formats.text_times import DAY_INFINITE, MOMENT_INFINITE
 
 DAYS_1970_TO_2000: Final = 10_957
 MICROSECONDS_1970_TO_2000: Final = DAYS_1970_TO_2000 * 86_400_000_000
 
 Vector = npt.NDArray[Any]
 
-_NUMERIC_HEADER: Final = np.dtype([("count", ">i2"), ("weight", ">i2"), ("sign", ">u2"), ("scale", ">u2")])
+_NUMERIC_HEADER: Final = np.dtype([("count", ">u2"), ("weight", ">i2"), ("sign", ">u2"), ("scale", ">u2")])
 _ARRAY_HEADER: Final = np.dtype(
     [("dimensions", ">i4"), ("nulls", ">i4"), ("oid", ">u4"), ("length", ">i4"), ("lower", ">i4")]
 )
@@ -42,6 +45,7 @@ _UPPER_INCLUSIVE: Final = 4
 _LOWER_INFINITE: Final = 8
 _UPPER_INFINITE: Final = 16
 _INTERVAL: Final = np.dtype([("microseconds", ">i8"), ("days", ">i4"), ("months", ">i4")])
+_NUMERIC_DIGITS_TOGETHER: Final = 200
 _SPECIAL_NUMERICS: Final = {"NaN": (0xC000, 0), "Infinity": (0xD000, 32), "-Infinity": (0xF000, 32)}
 """Sign and scale of what is no number; the scale is what PostgreSQL happens to send."""
 _NIBBLES: Final = np.zeros(256, np.uint8)
@@ -134,12 +138,24 @@ def _bool(array: pa.Array, type_: SqlType) -> pa.Array:
     return fixed(values_of(array.cast(pa.uint8()), "<u1"), validity_of(array))
 
 
-def _number(stored: str, sent: str, shift: int = 0) -> Callable[[pa.Array, SqlType], pa.Array]:
-    """A number that lies in memory as `stored` and is sent as `sent`, less `shift`."""
+def _number(stored: str, sent: str) -> Callable[[pa.Array, SqlType], pa.Array]:
+    """A number that lies in memory as `stored` and is sent as `sent`."""
+
+    def send(array: pa.Array, type_: SqlType) -> pa.Array:
+        return fixed(values_of(array, stored).astype(sent), validity_of(array))
+
+    return send
+
+
+def _moment(stored: str, sent: str, shift: int, infinite: int) -> Callable[[pa.Array, SqlType], pa.Array]:
+    """A day or moment, which PostgreSQL counts from 2000; infinite ones are the outermost numbers."""
 
     def send(array: pa.Array, type_: SqlType) -> pa.Array:
         values = values_of(array, stored)
-        return fixed((values - shift if shift else values).astype(sent), validity_of(array))
+        sent_values = (values - shift).astype(sent)
+        sent_values[values == infinite] = infinite
+        sent_values[values == -infinite] = -infinite - 1
+        return fixed(sent_values, validity_of(array))
 
     return send
 
@@ -172,9 +188,21 @@ def _numeric(array: pa.Array, type_: SqlType) -> pa.Array:
     """Digits to base 10000, without the groups of zeros at either end.
 
     The decimal digits of every row are laid into one matrix with the points in one
-    column; then four columns are one digit of the result.
+    column; then four columns are one digit of the result.  Long numbers, which would make
+    it wide for all rows, have one each.
     """
-    text = pc.fill_null(to_text(array, type_), "0")
+    text = to_text(array, type_)
+    long = pc.fill_null(pc.greater(pc.binary_length(text), _NUMERIC_DIGITS_TOGETHER), False)
+    if not pc.any(long).as_py():
+        return _numerics(text)
+    alone = text.filter(long)
+    sent = [_numerics(alone.slice(row, 1)) for row in range(len(alone))]
+    others = _numerics(pc.if_else(long, pa.scalar(None, pa.string()), text))
+    return pc.replace_with_mask(others, long, pa.concat_arrays(sent))
+
+
+def _numerics(array: pa.Array) -> pa.Array:
+    text = pc.fill_null(array, "0")
     count = len(text)
     special = pc.is_in(text, pa.array(list(_SPECIAL_NUMERICS)))
     plain = pc.if_else(special, "0", text) if pc.any(special).as_py() else text
@@ -227,23 +255,46 @@ def _digit_groups(text: pa.Array) -> tuple[Vector, int, Vector]:
 
 
 def _array(array: pa.Array, type_: SqlType) -> pa.Array:
-    return _elements(array, type_.element or INT2, 1)
+    """Arrays of one dimension that count from 1 at once; the headers of others one by one."""
+    element = type_.element or INT2
+    lists = elements_of(array)
+    headers, bodies = _one_dimension(lists, element, 1)
+    odd = odd_rows(array)
+    if odd:
+        mask = np.zeros(len(array), bool)
+        mask[[row for row, _, _ in odd]] = True
+        nulls = _any_null(lists)
+        shaped = [_shaped_header(lengths, lowers, bool(nulls[row]), element) for row, lengths, lowers in odd]
+        headers = pc.replace_with_mask(headers, pa.array(mask), pa.array(shaped, pa.binary()))
+    return spliced([headers, bodies], validity_of(array))
+
+
+def _shaped_header(lengths: Sequence[int], lowers: Sequence[int], nulls: bool, element: SqlType) -> bytes:
+    pairs = (number for pair in zip(lengths, lowers, strict=True) for number in pair)
+    return struct.pack(f">iiI{2 * len(lengths)}i", len(lengths), nulls, oid_of(element), *pairs)
 
 
 def _int2vector(array: pa.Array, type_: SqlType) -> pa.Array:
-    return _elements(array, INT2, 0)
+    return spliced(_one_dimension(array, INT2, 0), validity_of(array))
 
 
-def _elements(array: pa.Array, element: SqlType, lower: int) -> pa.Array:
-    """One dimension; an array without elements has none and a shorter header."""
+def _any_null(lists: pa.Array) -> Vector:
+    """Whether there is a NULL among the elements of each list."""
+    bounds = lists.offsets.to_numpy().astype(np.int64)
+    before = np.concatenate(([0], np.cumsum(nulls_of(lists.values))))
+    found: Vector = before[bounds[1:]] > before[bounds[:-1]]
+    return found
+
+
+def _one_dimension(array: pa.Array, element: SqlType, lower: int) -> tuple[pa.Array, pa.Array]:
+    """Headers and elements; an array without elements has no dimension and a shorter header."""
     bounds = array.offsets.to_numpy().astype(np.int64)
     values = array.values.slice(bounds[0], bounds[-1] - bounds[0])
-    bounds -= bounds[0]
     header = np.zeros(len(array), _ARRAY_HEADER)
+    header["nulls"] = _any_null(array)
+    bounds -= bounds[0]
     lengths = np.diff(bounds)
     header["dimensions"] = lengths > 0
-    nulls_before = np.concatenate(([0], np.cumsum(nulls_of(values))))
-    header["nulls"] = nulls_before[bounds[1:]] > nulls_before[bounds[:-1]]
     header["oid"] = oid_of(element)
     header["length"] = lengths
     header["lower"] = lower
@@ -254,7 +305,7 @@ def _elements(array: pa.Array, element: SqlType, lower: int) -> pa.Array:
 
     stream = spliced(prefixed(to_binary(values, element)))
     bodies = assembled(offsets_of(stream)[bounds], stream.buffers()[2] or pa.py_buffer(b""))
-    return spliced([assembled(header_offsets, pa.py_buffer(headers)), bodies], validity_of(array))
+    return assembled(header_offsets, pa.py_buffer(headers)), bodies
 
 
 def _record(array: pa.Array, type_: SqlType) -> pa.Array:
@@ -286,7 +337,7 @@ def _range(array: pa.Array, type_: SqlType) -> pa.Array:
 
 
 _OID: Final = _number("<i8", ">u4")
-_TIMESTAMP: Final = _number("<i8", ">i8", MICROSECONDS_1970_TO_2000)
+_TIMESTAMP: Final = _moment("<i8", ">i8", MICROSECONDS_1970_TO_2000, MOMENT_INFINITE)
 
 _TO_BINARY: Final[dict[str, Callable[[pa.Array, SqlType], pa.Array]]] = {
     "bool": _bool,
@@ -300,7 +351,7 @@ _TO_BINARY: Final[dict[str, Callable[[pa.Array, SqlType], pa.Array]]] = {
     "float8": _number("<f8", ">f8"),
     "numeric": _numeric,
     "bytea": _bytes,
-    "date": _number("<i4", ">i4", DAYS_1970_TO_2000),
+    "date": _moment("<i4", ">i4", DAYS_1970_TO_2000, DAY_INFINITE),
     "time": _number("<i8", ">i8"),
     "timestamp": _TIMESTAMP,
     "timestamptz": _TIMESTAMP,

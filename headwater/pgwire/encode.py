@@ -26,6 +26,7 @@ from headwater.coordinator.api import CopyOut, Names
 from headwater.core.limits import ENCODE_BYTES_MAX, RESULT_BATCH_ROWS
 from headwater.core.relation import Column
 from headwater.core.types import SqlType
+from headwater.formats.batches import cut
 from headwater.formats.text import to_text
 from headwater.pgwire.binary import fixed, lengths_of, spliced, to_binary
 
@@ -59,12 +60,8 @@ _PLAIN_KINDS: Final = frozenset(
 
 def slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """A batch in parts that are not too big to be encoded at once."""
-    rows = batch.num_rows
-    step = RESULT_BATCH_ROWS
-    if rows and batch.nbytes > ENCODE_BYTES_MAX:
-        step = max(1, min(step, rows * ENCODE_BYTES_MAX // batch.nbytes))
-    for start in range(0, rows, step):
-        yield batch.slice(start, step)
+    for start in range(0, batch.num_rows, RESULT_BATCH_ROWS):
+        yield from cut(batch.slice(start, RESULT_BATCH_ROWS), ENCODE_BYTES_MAX)
 
 
 def column_bytes(array: pa.Array, type_: SqlType, format_: int, names: Names) -> pa.Array:

@@ -34,7 +34,8 @@ def parse(wire: Wire, message: Parse) -> Steps[None]:
     session = wire.session
     if not message.name:
         wire.unnamed = None
-    statements = [parsed for parsed in session.parse(message.text) if parsed.statement is not None]
+    parsed_all = yield from wire.ask(partial(session.parse, message.text))
+    statements = [parsed for parsed in parsed_all if parsed.statement is not None]
     if len(statements) > 1:
         raise UserError("cannot insert multiple commands into a prepared statement", "42601")
     types = tuple(_parameter_type(oid) for oid in message.type_oids)
@@ -86,7 +87,8 @@ def bind(wire: Wire, message: Bind) -> Steps[None]:
             hint="Close some, or COMMIT, which closes all.",
         )
     arguments = arguments_text(message.arguments, message.formats, prepared.parameters)
-    prepared = _keep(wire, message.statement, wire.session.current(prepared))
+    current = yield from wire.ask(partial(wire.session.current, prepared))
+    prepared = _keep(wire, message.statement, current)
     portal = Portal(prepared, arguments, message.result_formats, wire.session.mark)
     portal.formats(prepared.columns or ())
     wire.portals[message.portal] = portal
@@ -99,7 +101,8 @@ def describe(wire: Wire, message: Describe) -> Steps[None]:
         prepared = _statement(wire, message.name)
         _check_described(wire, prepared.columns)
         yield Write(messages.parameter_description(prepared.parameters))
-        prepared = _keep(wire, message.name, replace(wire.session.current(prepared), described=True))
+        current = yield from wire.ask(partial(wire.session.current, prepared))
+        prepared = _keep(wire, message.name, replace(current, described=True))
         columns, formats = prepared.columns, (0,) * len(prepared.columns or ())
     elif message.name not in wire.portals and wire.session.cursor_columns(message.name) is not None:
         columns = wire.session.cursor_columns(message.name)

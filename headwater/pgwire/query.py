@@ -28,7 +28,8 @@ def simple_query(wire: Wire, text: str) -> Steps[None]:
     if unnamed is not None:
         unnamed.close()
     session = wire.session
-    statements = [parsed for parsed in session.parse(text) if parsed.statement is not None]
+    parsed_all = yield from wire.ask(partial(session.parse, text))
+    statements = [parsed for parsed in parsed_all if parsed.statement is not None]
     if len(statements) > 1:
         session.begin_implicit()
     tag = ""

@@ -32,6 +32,7 @@ from headwater.coordinator.api import Sessions
 from headwater.core.limits import (
     CONNECTIONS_MAX,
     CONNECTIONS_STARTING_MAX,
+    OPERATOR_CONNECTIONS_MAX,
     RECEIVE_BUFFER_BYTES_MAX,
     SEND_BUFFER_BYTES,
     SHUTDOWN_S_MAX,
@@ -65,12 +66,19 @@ class PgWireServer:
         """Sockets that are open now."""
         return len(self._connections)
 
-    async def start(self) -> None:
-        """Listen; `port` is then the actual one."""
+    async def bind(self) -> None:
+        """Take the address, of which `port` is then the actual one; nobody can connect yet."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Connection(self), self.host, self.port)
+        self._server = await loop.create_server(
+            lambda: _Connection(self), self.host, self.port, start_serving=False
+        )
         self.port = self._server.sockets[0].getsockname()[1]
-        _LOG.info("listening", host=self.host, port=self.port, internal=self.internal)
+
+    async def open(self) -> None:
+        """Let clients in."""
+        if self._server is not None:
+            await self._server.start_serving()
+            _LOG.info("listening", host=self.host, port=self.port, internal=self.internal)
 
     async def stop(self, grace_s: float = SHUTDOWN_S_MAX) -> None:
         """Stop listening, tell every client why, and hang up on who is not gone after `grace_s`."""
@@ -92,7 +100,7 @@ class PgWireServer:
 
     def opened(self, connection: _Connection) -> bool:
         """Take a new socket in; False if there are so many that it is not even listened to."""
-        if len(self._connections) >= CONNECTIONS_MAX + CONNECTIONS_STARTING_MAX:
+        if len(self._connections) >= self._room() + CONNECTIONS_STARTING_MAX:
             return False
         self._connections.add(connection)
         self.connections_total += 1
@@ -100,10 +108,13 @@ class PgWireServer:
 
     def admit(self) -> bool:
         """Count one more session, if there is room."""
-        if self._admitted_count >= CONNECTIONS_MAX:
+        if self._admitted_count >= self._room():
             return False
         self._admitted_count += 1
         return True
+
+    def _room(self) -> int:
+        return OPERATOR_CONNECTIONS_MAX if self.internal else CONNECTIONS_MAX
 
     def left(self, connection: _Connection, admitted: bool) -> None:
         """A connection is over."""
@@ -150,7 +161,14 @@ class _Connection(asyncio.Protocol):
         self._timer = self._loop.call_later(STARTUP_S_MAX, self.interrupt, Disconnected())
         peer = transport.get_extra_info("peername")
         address = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else "local"
-        door = Door(self._server.sessions, self._server.internal, address, self._admit)
+        door = Door(
+            self._server.sessions,
+            self._server.internal,
+            address,
+            self._admit,
+            self._tell,
+            lambda: self.interrupt(Stopping()),
+        )
         self._task = self._loop.create_task(self._drive(conversation(door)))
         self._task.add_done_callback(self._driven)
 
@@ -206,6 +224,12 @@ class _Connection(asyncio.Protocol):
             elif self._task is not None and not self._cancelled:
                 self._cancelled = True  # once: what is cancelled may have something to put in order
                 self._task.cancel()
+
+    def _tell(self, data: bytes) -> None:
+        """A message that belongs to no step; steps write whole messages, so it comes between two."""
+        if not self._lost:
+            self._pending.append(data)
+            self._send()
 
     def _admit(self) -> bool:
         if self._timer is not None:

@@ -60,6 +60,8 @@ class Door:
     internal: bool
     client_address: str
     admitted: Callable[[], bool]  # is there room for one more; asked once, at the end of startup
+    tell: Callable[[bytes], None]  # sends a message at once, between others and while a call is awaited
+    end: Callable[[], None]  # ends the conversation as a stop of the server would
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,9 @@ def _opened(door: Door) -> Steps[Wire | None]:
     made = partial(
         door.sessions.open_session, opening.user, opening.settings, door.client_address, door.internal
     )
-    return Wire((yield from call(made, _to_the_end)))
+    session = yield from call(made, _to_the_end)
+    session.listen(lambda notice: door.tell(messages.notice_response(notice)), door.end)
+    return Wire(session)
 
 
 def _converse(wire: Wire) -> Steps[None]:

@@ -1,12 +1,12 @@
 """What the engine asks of an upstream kind: a record of functions, not a class tree.
 
-    CREATE SOURCE          references(options, ...)        what could be ingested; asked once
+    CREATE SOURCE          dialect.py                      what may be written, and what becomes of it
+    REFRESH REFERENCES     references(options, ...)        what could be ingested
     the source starts      open(...)                       -> Reader, in the driver, one per source
       every tick           reader.probe(now)               how far could be read right now
-                           reader.confirm(exports)         all of it was sent that far
-                           reader.plan_read(...)           a definite range, cut into parts
+                           reader.look(...)                where a range ends, and what it does not tell of
+                           reader.plan_read(...)           the range, cut into parts
         in Spark tasks     read(part)                      the changes of that range, per export
-                           reader.look(...)                what a range does not tell of; before it is kept
       after a commit       reader.acknowledge(frontier)    upstream may forget before this
     CREATE TABLE           prepare_snapshot(...)           -> SnapshotPoint, beside the ticks
       between two ticks    point.take(frontier)            fixes the point; the tables join there
@@ -14,6 +14,9 @@
                            point.chunks(...)               what is to be read at it
                            point.held()                    it was there until all of it was read
         in Spark tasks     reading(secrets)                -> the rows of a chunk, of some after each other
+    a read that is to be   position(options, ...)          how far the upstream is, asked beside the reader
+      recent               reached(frontier, position)     whether a source has read all before it
+    now and then           retained(options, secrets)      what the upstream keeps for a source
     DROP SOURCE            drop(options, secrets)          nothing is left upstream
 
 Definite: the same range read twice gives the same changes in the same order, so a
@@ -31,30 +34,36 @@ since in the places that were read already.  Of two rows with the same key the o
 read at the later point counts.
 
 A table that gets more columns is made anew beside itself: its rows are our own, of the binding,
-and only the new columns are read, at a point (`Side`).  For such a table `read` leaves nothing
+and only the new columns are read (`core/points.py`: Widened).  For such a table `read` leaves nothing
 out, but what the point shows says nothing of those columns.
 
 What an upstream does to a table without a change that says so can only be noticed by looking, and by
 comparing with what was seen before.  `look` does that once a range has been read: what it has seen is
-kept with the binding.  A table begins with what its point says under `SEEN`.
+kept with the binding.  A table begins with what its point has `seen`.
 
 Parts, chunks and points are plain values: parts and chunks are pickled to other
-processes, possibly on other machines; points are JSON, kept in the ledger.
+processes, possibly on other machines; points are kept in the ledger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
-from headwater.core.change import Discipline
+from headwater.core.change import Discipline, Received
 from headwater.core.errors import DefiniteError
+
+# Part of what a kind is written against, kept by the catalog too, which imports nothing from here.
+from headwater.core.export import Export as Export
+from headwater.core.export import OnValueError as OnValueError
+from headwater.core.export import Pinned as Pinned
 from headwater.core.frontier import Frontier
+from headwater.core.points import Point, Read
 from headwater.core.relation import Column, Relation
 
 Options = Mapping[str, Any]
@@ -70,6 +79,15 @@ True: give up."""
 
 
 @dataclass(frozen=True, slots=True)
+class Absent:
+    """A column that no table can have."""
+
+    name: str
+    why: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reference:
     """Something of an upstream that may be ingested."""
 
@@ -77,46 +95,12 @@ class Reference:
     name: str
     relation: Relation
     discipline: Discipline
-    details: Any = None  # the source type's own, in JSON; goes into the exports of this reference
+    pinned: Pinned = field(default_factory=Pinned)  # what its exports begin with; before `pin` more than that
+    absent: tuple[Absent, ...] = ()  # columns that the upstream has and that cannot be taken
+    remarks: tuple[tuple[str, str], ...] = ()  # what to tell whoever makes a table of it; each with a hint
 
     def path(self) -> tuple[str, ...]:
         return (*self.namespace, self.name)
-
-
-@dataclass(frozen=True, slots=True)
-class Export:
-    """The tie of one table to one reference: which columns it takes and how they are kept."""
-
-    table_id: str
-    reference: tuple[str, ...]  # Reference.path()
-    relation: Relation  # the table's columns; names may differ from the reference's
-    columns: tuple[str, ...]  # the reference's column for each of them
-    discipline: Discipline
-    options: tuple[tuple[str, Any], ...] = ()
-    details: Any = None  # the source type's own, in JSON: what was pinned when the table was made
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "table_id": self.table_id,
-            "reference": list(self.reference),
-            "relation": self.relation.to_json(),
-            "columns": list(self.columns),
-            "discipline": self.discipline,
-            "options": [list(pair) for pair in self.options],
-            "details": self.details,
-        }
-
-    @staticmethod
-    def from_json(value: dict[str, Any]) -> Export:
-        return Export(
-            value["table_id"],
-            tuple(value["reference"]),
-            Relation.from_json(value["relation"]),
-            tuple(value["columns"]),
-            value["discipline"],
-            tuple((name, option) for name, option in value["options"]),
-            value["details"],
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +112,7 @@ class ReadPart:
     start: Any  # frontier in JSON form
     end: Any
     exports: tuple[Export, ...]
-    index: int = 0  # order of the parts of one tick; the engine orders changes by (index, _sequence)
+    index: int = 0  # order of the parts of one tick; changes are ordered by (timestamp, index, _sequence)
     details: Any = None  # the source type's own
 
 
@@ -138,7 +122,7 @@ class SnapshotChunk:
 
     source_type: str
     options: Options
-    point: Any  # the export's, of those that SnapshotPoint.take returned
+    point: Point  # the export's, of those that SnapshotPoint.take returned
     export: Export
     index: int  # below zero: of this point alone, and not counted at a later one
     rows_estimate: int
@@ -146,47 +130,52 @@ class SnapshotChunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """The point of a table whose further columns were read at it, beside rows that we had."""
-
-    point: Any
-    base_id: str  # the table whose rows they are
-    columns: tuple[str, ...]  # the reference's names of what was read, keys apart
-
-    def to_json(self) -> dict[str, Any]:
-        return {"side": self.base_id, "point": self.point, "columns": list(self.columns)}
-
-    @staticmethod
-    def of(point: Any) -> Side | None:
-        """What a point says of such a table; None when it is a point like others."""
-        if not isinstance(point, dict) or "side" not in point:
-            return None
-        return Side(point["point"], point["side"], tuple(point["columns"]))
-
-
-SEEN: Final = "seen"
-
-
-def seen_at(point: Any) -> Mapping[str, Any]:
-    """What was seen of a table at a point, to be compared by `look`."""
-    found = point.get(SEEN) if isinstance(point, dict) else None
-    return found if isinstance(found, dict) else {}
-
-
-@dataclass(frozen=True, slots=True)
 class Reset:
     """All rows of the table are gone at this place of the stream (TRUNCATE)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Unlisted:
+    """Something that an upstream has and that cannot be named as a reference."""
+
+    path: tuple[str, ...]  # as that of a reference would be
+    why: str
+    hint: str
+
+
 ReadChunk = Callable[[SnapshotChunk], Iterator[pa.RecordBatch]]
-"""The rows of a chunk, in state_schema; each chunk to its end before the next."""
+"""The rows of a chunk, in state_schema, perhaps with FLAWS after it; each to its end before the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What was found beside the stream."""
+
+    end: Frontier  # everything up to here may be read
+    errors: Mapping[str, DefiniteError] = field(default_factory=dict)  # by table id: who cannot go on
+    seen: Mapping[str, Any] = field(default_factory=dict)  # of others: JSON, where it is not as before
+
+
+@dataclass(frozen=True, slots=True)
+class Retained:
+    """What an upstream keeps because a source has not acknowledged it yet."""
+
+    state: str  # in the upstream's words
+    held_bytes: int | None  # None: nothing is kept any more
+    left_bytes: int | None = None  # what may still come until it is let go of; None: any amount
+    limit_bytes: int | None = None  # of what is kept at most; None: there is none
+    lost: bool = False  # some of what the source needs is gone
 
 
 class Reader(Protocol):
     """A source's connection to its upstream; its methods are called from the source's own thread."""
 
     start: Frontier
-    """Where a source that has never been read begins."""
+    """Where a source begins that has never been read, or that does not go on from where it stood."""
+    continues: bool
+    """Whether what comes follows what was read; if not, every table has to be read again."""
+    waiting: tuple[str, str] | None
+    """Why nothing more can be read although there is more, and what to do; None: it can."""
 
     def probe(self, now_ms: int) -> Frontier:
         """How far could be read right now."""
@@ -196,27 +185,22 @@ class Reader(Protocol):
         start: Frontier,
         end: Frontier,
         exports: tuple[Export, ...],
-        points: Mapping[str, Any],
+        points: Mapping[str, Point],
         rows_max: int,
     ) -> tuple[Frontier, tuple[ReadPart, ...]]:
-        """The end after cutting at about `rows_max`, and the parts; `points` by table id, some a `Side`."""
+        """The end after cutting at about `rows_max`, and the parts; `points`: by table id, while they matter.
+
+        Up to where `look` has looked, of the exports that it found well.
+        """
 
     def check(self, exports: tuple[Export, ...]) -> Mapping[str, DefiniteError]:
         """By table id: exports whose references are not what they were.  Called now and then; cheap."""
 
-    def look(
-        self, exports: tuple[Export, ...], seen: Mapping[str, Any], reached: Frontier
-    ) -> tuple[Mapping[str, DefiniteError], Mapping[str, Any]]:
-        """What the range that was planned last, up to `reached`, does not tell of.
+    def look(self, exports: tuple[Export, ...], seen: Mapping[str, Any], end: Frontier) -> Looked:
+        """Where the next range ends, at or before `end`, and what it does not tell of.
 
-        By table id: exports that cannot go on; and what was seen of others, JSON objects, where that is
-        not what was seen before.
-        """
-
-    def confirm(self, exports: tuple[Export, ...]) -> Mapping[str, DefiniteError]:
-        """By table id: exports some of whose changes up to what was probed may never have been sent.
-
-        Called whenever there is something to read, after `probe`; quick.
+        `seen`: by table id, what was seen at the range before.  Called whenever there is something to
+        read; quick.
         """
 
     def acknowledge(self, frontier: Frontier) -> None:
@@ -230,14 +214,14 @@ class Reader(Protocol):
 class Taken:
     """A point that is fixed."""
 
-    points: Mapping[str, Any]  # by table id, in JSON
+    points: Mapping[str, Point]  # by table id
     kept: frozenset[str] = frozenset()  # tables whose chunks of before still count
 
 
 class SnapshotPoint(Protocol):
     """A moment of the upstream at which several exports are read."""
 
-    def take(self, frontier: Frontier, before: Mapping[str, Any], rows: int) -> Taken:
+    def take(self, frontier: Frontier, before: Mapping[str, Read], rows: int) -> Taken:
         """Fix the point now; quick.  `before`: by table id, points at which chunks have been read already.
 
         Chunks are of about so many rows.  That belongs to the point: another version of this program
@@ -247,7 +231,7 @@ class SnapshotPoint(Protocol):
     def settle(self) -> None:
         """Wait until what the point shows cannot be lost upstream; before any chunk is read."""
 
-    def chunks(self, export: Export, point: Any, done: Set[int]) -> tuple[SnapshotChunk, ...]:
+    def chunks(self, export: Export, point: Point, done: Set[int]) -> tuple[SnapshotChunk, ...]:
         """All chunks but those that are done."""
 
     def held(self) -> None:
@@ -262,6 +246,9 @@ class SourceType:
     """An upstream kind."""
 
     name: str  # as mz_sources.type has it: "load-generator"
+    namespace: str
+    """What statuses name its errors after.  Texts of its TransientErrors begin with it and a colon: others
+    may come from the disk or from Spark."""
     title: Callable[[Options], str]  # in messages: "multi-output load generator"
     progress_columns: tuple[Column, ...]
     progress_rows: Callable[[Any], list[tuple[Any, ...]]]  # frontier in JSON form -> rows of the source
@@ -271,21 +258,44 @@ class SourceType:
     """What could be ingested; with a name at least all that is called so, and perhaps nothing else."""
     open: Callable[[Options, Secrets, Frontier | None, Path, Waits], Reader]
     """(options, secrets, where the source stands (None: never read), a folder to use, waits) -> reader."""
-    read: Callable[[ReadPart], Iterator[tuple[Export, pa.RecordBatch | Reset | DefiniteError]]]
-    """Batches in change_schema; after an error nothing more comes for that export."""
+    read: Callable[[ReadPart], Iterator[tuple[Export, pa.RecordBatch | Reset | Received | DefiniteError]]]
+    """Batches in read_schema, where rows have flaws with FLAWS in it (formats/arrow.py); after an error
+    nothing more comes for that export.
+
+    `Received` says what they were upstream, where they are not the upstream's own messages."""
     prepare_snapshot: Callable[[Options, Secrets, tuple[Export, ...]], SnapshotPoint]
     """May take its time; runs beside the ticks."""
-    covers: Callable[[Frontier, Any], bool]  # whether a frontier has passed a point
+    covers: Callable[[Frontier, Any], bool]  # whether a frontier has passed the moment `at` of a point
     reading: Callable[[Secrets], AbstractContextManager[ReadChunk]]
     """Chunks that are read one after the other may share what they need of the upstream."""
+    position: Callable[[Options, Secrets, int], Frontier]
+    """(options, secrets, now in ms) -> where the upstream is: all that is committed by now lies before it.
+    The reader comes to it also if nothing happens there any more.  Has a bound in time; needs no reader."""
+    position_from_text: Callable[[str], Frontier]
+    """A position as people and progress relations write it; ValueError says what it takes."""
+    reached: Callable[[Frontier, Frontier], bool]
+    """Whether a source that stands at the first has read everything before the second."""
+    retained: Callable[[Options, Secrets], Retained] | None = None
+    """Asked now and then of sources that have been read, whether they run or not; None: nothing is kept."""
     drop: Callable[[Options, Secrets], None] = lambda options, secrets: None
+    resync: Callable[[Options, Secrets], Options] | None = None
+    """What must be other in its options for a source to begin anew, whatever was lost between it and its
+    upstream; its tables are brought up to date.  None: nothing can get lost."""
+    unlisted: Callable[[Options, Secrets, str], tuple[Unlisted, ...]] = lambda options, secrets, name: ()
+    """What the upstream has of this name that is no reference."""
     single_output: Callable[[Options], bool] = lambda options: False
     """Whether there is never more than one reference: a table need not name it, and may name its columns."""
     messages: bool = False
     """Whether what comes are messages, of which FORMAT and ENVELOPE say what they become."""
     metadata_columns: Callable[[Options], tuple[Column, ...]] = lambda options: ()
     """Columns that a table may INCLUDE although no reference lists them."""
-    pin: Callable[[Reference, tuple[str, ...], tuple[str, ...]], Reference] = (
-        lambda reference, text_columns, exclude_columns: reference
-    )
-    """A reference as a table takes it, with TEXT and EXCLUDE COLUMNS."""
+    pin: Callable[[Reference, tuple[str, ...], tuple[str, ...]], Reference] | None = None
+    """A reference as a table takes it, with TEXT and EXCLUDE COLUMNS; None: as it is, and without them."""
+    same_reference: Callable[[Pinned, Pinned], bool] = lambda was, now: was.reference == now.reference
+    """Whether what has a reference's name now is what was pinned under it."""
+    taken_as_text: Callable[[Pinned], tuple[str, ...]] = lambda pinned: ()
+    """Of what is pinned, the columns of the reference that TEXT COLUMNS has named."""
+    check_access: Callable[[Sequence[tuple[Reference, Sequence[str]]]], None] = lambda wanted: None
+    """UserError unless references may be read, without some of their columns; it tells of all at once."""
+    chooses_columns: bool = False
+    """Whether a table's list of columns says which are taken, by `pin`; otherwise what they are called."""

@@ -1,6 +1,6 @@
 """The options of CREATE CLUSTER and ALTER CLUSTER.
 
-Not here: what they do; all but the replication factor are only kept.
+Not here: what they do.  Of all but the replication factor and the size nothing is kept.
 """
 
 from __future__ import annotations

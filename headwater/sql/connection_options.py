@@ -11,6 +11,7 @@ A password that is written out is part of the statement, but not of what is show
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,17 +23,6 @@ from headwater.sql.words import Branch, tree
 HIDDEN: Final = "********"
 """What stands in the place of a value that is not shown."""
 
-_OFFERED: Final = (
-    "HOST",
-    "PORT",
-    "DATABASE",
-    "USER",
-    "PASSWORD",
-    "SSL MODE",
-    "SSL CERTIFICATE",
-    "SSL KEY",
-    "SSL CERTIFICATE AUTHORITY",
-)
 _OTHERS: Final = (
     "ACCESS KEY ID",
     "ASSUME ROLE ARN",
@@ -63,12 +53,28 @@ _OTHERS: Final = (
     "URL",
     "WAREHOUSE",
 )
-_NAMES: Final[Branch[str]] = tree(
-    ((name, name) for name in _OFFERED), hidden=((name, name) for name in _OTHERS)
-)
+"""Options of kinds that we do not have."""
 _SECRET_OPTIONS: Final = frozenset(
     ("CREDENTIAL", "PASSWORD", "SASL PASSWORD", "SECRET ACCESS KEY", "SESSION TOKEN", "SSL KEY")
 )
+
+
+_kinds: dict[str, tuple[str, ...]] = {}
+
+
+def register(words: str, options: Iterable[str]) -> None:
+    """From now on connections of this kind may be written, with these options."""
+    _kinds[words] = tuple(options)
+
+
+def kinds() -> tuple[str, ...]:
+    """Those that may be written, by their words."""
+    return tuple(_kinds)
+
+
+def _names() -> Branch[str]:
+    offered = dict.fromkeys(name for options in _kinds.values() for name in options)
+    return tree(((name, name) for name in offered), hidden=((name, name) for name in _OTHERS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +104,11 @@ class ConnectionOption:
 def parse_connection_options(cursor: Cursor) -> tuple[ConnectionOption, ...]:
     """`NAME [=] value, ...`, without parentheses."""
     seen: set[str] = set()
+    names = _names()
 
     def option() -> ConnectionOption:
         position = cursor.error_position()
-        name = cursor.choose(_NAMES)
+        name = cursor.choose(names)
         if name in seen:
             raise UserError(f"{name} specified more than once", "42601", position=position)
         seen.add(name)
@@ -113,7 +120,8 @@ def parse_connection_options(cursor: Cursor) -> tuple[ConnectionOption, ...]:
 
 def parse_option_names(cursor: Cursor) -> tuple[str, ...]:
     """`(NAME, ...)`."""
-    return cursor.parenthesized(lambda: cursor.choose(_NAMES))
+    names = _names()
+    return cursor.parenthesized(lambda: cursor.choose(names))
 
 
 def parse_validate(cursor: Cursor) -> bool | None:

@@ -22,7 +22,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, TypeVar
 
+from headwater.core import pace
 from headwater.core.errors import UserError, syntax_error
+from headwater.core.quoting import literal, quoted
 from headwater.sql.lexer import Token, symbol_name
 from headwater.sql.statement import Statement
 from headwater.sql.words import QUOTED, RESERVED, Branch
@@ -76,12 +78,12 @@ def quote_identifier(name: str) -> str:
     plain = name[:1] in _PLAIN_LETTERS and all(character in _PLAIN for character in name)
     if plain and name and name.upper() not in QUOTED:
         return name
-    return '"' + name.replace('"', '""') + '"'
+    return quoted(name)
 
 
 def quote_string(text: str) -> str:
     """A string literal."""
-    return "'" + text.replace("'", "''") + "'"
+    return literal(text)
 
 
 class Cursor:
@@ -296,8 +298,9 @@ class Cursor:
         phrases = _phrases(stops)
         first = self._index
         closing: list[str] = []
+        tokens = self._tokens
         while True:
-            token = self.peek()
+            token = tokens[self._index]
             if token.kind == "end":
                 if closing:
                     raise self.error(symbol_name(closing[-1]))
@@ -316,6 +319,8 @@ class Cursor:
                     break
             elif token.kind == "word" and not closing and self._at_stop(phrases, self._index == first):
                 break
+            if self._index % 16 == 0:
+                pace.step()
             self._index += 1
         if self._index == first:
             raise self.error(what)

@@ -17,7 +17,7 @@ a trailing + or - unless a character is in it that no standard operator has: `a<
 
 Whitespace and comments (`--` and nested `/* */`) are dropped.  A place is a number
 of characters from the start of the text.  Every failure is a UserError with its
-position; time and memory are proportional to the text.
+position; time and memory are proportional to the text, and bounded: so many tokens and no more.
 
 Not here: anything about the order of tokens.
 """
@@ -27,8 +27,14 @@ from __future__ import annotations
 import re
 from typing import Final, Literal, NamedTuple
 
-from headwater.core.errors import syntax_error
-from headwater.core.limits import ERROR_TOKEN_CHARACTERS_MAX, IDENTIFIER_BYTES_MAX
+from headwater.core import pace
+from headwater.core.errors import UserError, syntax_error
+from headwater.core.limits import (
+    ERROR_TOKEN_CHARACTERS_MAX,
+    IDENTIFIER_BYTES_MAX,
+    PLAN_AT_ONCE_CHARACTERS_MAX,
+    STATEMENT_TOKENS_MAX,
+)
 from headwater.sql.words import KEYWORDS
 
 TokenKind = Literal["word", "quoted", "string", "hex", "number", "parameter", "symbol", "end"]
@@ -109,20 +115,26 @@ def symbol_name(symbol: str) -> str:
 _LETTER: Final = r"[^\x00-\x40\x5b-\x5e\x60\x7b-\x7f\s]"
 _LETTER_OR_DIGIT: Final = r"[^\x00-\x23\x25-\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\x7f\s]"
 
+_TOKENS_PER_STEP: Final = 16
+
+# The first kinds are those that long statements are made of: VALUES, IN lists.
 # Repetitions are possessive (`*+`): they never give back, so no text makes the match retry.
 _TOKEN: Final = re.compile(
     rf"""
-    (?P<space>     \s++ | --[^\n\r]*+ )
+    \s*+ (?:
+    (?P<symbol>    ::|:=|\.\.|[()\[\],;:]|\.(?![0-9]) )
+  | (?P<number>    (?:[0-9]++(?:\.(?!\.)[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?(?P<junk>{_LETTER})? )
+  | (?P<plain>     '[^']*+'(?!\s*+['-]) )
+  | (?P<space>     --[^\n\r]*+ | \Z )
   | (?P<comment>   /\* )
   | (?P<string>    (?:[eEnN]|[uU]&)?' )
   | (?P<hex>       [xXbB]' )
   | (?P<quoted>    (?:[uU]&)?" )
   | (?P<word>      {_LETTER}{_LETTER_OR_DIGIT}*+ )
-  | (?P<number>    (?:[0-9]++(?:\.(?!\.)[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?(?P<junk>{_LETTER})? )
   | (?P<parameter> \$[0-9]++ )
   | (?P<dollar>    \$(?:{_LETTER}[^\x00-\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\x7f\s]*+)?\$ )
-  | (?P<symbol>    ::|:=|\.\.|[()\[\],;.:] )
   | (?P<operator>  [-+*/<>=~!@#%^&|`?]{{1,64}} )
+    )
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -141,43 +153,70 @@ _UNICODE_ESCAPE: Final = re.compile(r"\\(?:(\\)|\+([0-9A-Fa-f]{6})|([0-9A-Fa-f]{
 
 def tokenize(text: str) -> list[Token]:
     """All tokens of a text, the last one is `end`."""
+    if len(text) > PLAN_AT_ONCE_CHARACTERS_MAX:
+        pace.stride()
     zero = text.find("\0")
     if zero >= 0:
         raise syntax_error("a statement cannot contain a zero character", zero + 1)
     tokens: list[Token] = []
-    place = 0
-    while place < len(text):
-        found = _TOKEN.match(text, place)
-        if found is None:
-            raise syntax_error(f'character "{text[place]}" cannot begin a word', place + 1)
-        place = _take(text, found, tokens)
-    tokens.append(Token("end", "EOF", len(text), len(text)))
+    place, length = 0, len(text)
+    while place < length:
+        pace.step()
+        if len(tokens) > STATEMENT_TOKENS_MAX:
+            raise _too_many(tokens[-1])
+        # What stands between two steps is short: a check for each token would cost a tenth.
+        for _ in range(_TOKENS_PER_STEP):
+            found = _TOKEN.match(text, place)
+            if found is None:
+                place += len(text[place:]) - len(text[place:].lstrip())
+                raise syntax_error(f'character "{text[place]}" cannot begin a word', place + 1)
+            kind = found.lastgroup
+            if kind == "symbol":
+                start, place = found.span("symbol")
+                tokens.append(Token("symbol", text[start:place], start, place))
+            elif kind == "plain":
+                start, place = found.span("plain")
+                tokens.append(Token("string", text[start + 1 : place - 1], start, place))
+            elif kind == "number" and not found["junk"]:
+                start, place = found.span("number")
+                tokens.append(Token("number", text[start:place], start, place))
+            else:
+                place = _take(text, found, tokens)
+            if place >= length:
+                break
+    tokens.append(Token("end", "EOF", length, length))
     return tokens
+
+
+def _too_many(last: Token) -> UserError:
+    return UserError(
+        f"statement has more than {STATEMENT_TOKENS_MAX} words, values and signs",
+        "54001",
+        hint="Rows are sent with COPY ... FROM STDIN, or with several INSERT statements.",
+        position=last.start + 1,
+    )
 
 
 def _take(text: str, found: re.Match[str], tokens: list[Token]) -> int:
     """Append the token that was found, if it is one, and say where the next begins."""
-    start, end = found.span()
-    piece = found.group()
-    match found.lastgroup:
-        case "symbol":
-            tokens.append(Token("symbol", piece, start, end))
-        case "space":
-            pass
-        case "number":
-            if found["junk"]:
-                raise syntax_error(f'trailing junk after numeric literal at or near "{piece}"', start + 1)
-            tokens.append(Token("number", piece, start, end))
+    kind = found.lastgroup or ""
+    start, end = found.span(kind)
+    piece = text[start:end]
+    match kind:
         case "word":
             tokens.append(Token("word", _name(_folded(piece), start), start, end))
-        case "comment":
-            return _comment_end(text, start)
-        case "parameter":
-            tokens.append(Token("parameter", piece, start, end))
         case "operator":
             end = start + _operator_length(piece)
             operator = text[start:end]
             tokens.append(Token("symbol", "<>" if operator == "!=" else operator, start, end))
+        case "space":
+            pass
+        case "number":
+            raise syntax_error(f'trailing junk after numeric literal at or near "{piece}"', start + 1)
+        case "comment":
+            return _comment_end(text, start)
+        case "parameter":
+            tokens.append(Token("parameter", piece, start, end))
         case "dollar":
             end = text.find(piece, end)
             if end < 0:
@@ -185,17 +224,16 @@ def _take(text: str, found: re.Match[str], tokens: list[Token]) -> int:
             tokens.append(Token("string", text[start + len(piece) : end], start, end + len(piece)))
             return end + len(piece)
         case "quoted":
-            tokens.append(_quoted(text, found))
+            tokens.append(_quoted(text, start, end))
             return tokens[-1].end
         case _:
-            tokens.append(_string(text, found))
+            tokens.append(_string(text, start, end, hexadecimal=kind == "hex"))
             return tokens[-1].end
     return end
 
 
-def _quoted(text: str, found: re.Match[str]) -> Token:
+def _quoted(text: str, start: int, opened: int) -> Token:
     """A name in double quotes."""
-    start, opened = found.span()
     closed = _QUOTED_REST.match(text, opened)
     if closed is None:
         raise syntax_error("unterminated quoted identifier", start + 1)
@@ -207,11 +245,9 @@ def _quoted(text: str, found: re.Match[str]) -> Token:
     return Token("quoted", _name(name, start), start, closed.end())
 
 
-def _string(text: str, found: re.Match[str]) -> Token:
+def _string(text: str, start: int, opened: int, hexadecimal: bool) -> Token:
     """A literal in single quotes, with its continuations on further lines."""
-    start, opened = found.span()
-    prefix = found.group()[:-1].lower()
-    hexadecimal = found.lastgroup == "hex"
+    prefix = text[start : opened - 1].lower()
     rest = _ESCAPED_REST if prefix == "e" else _STRING_REST
     message = "unterminated bit string literal" if hexadecimal else "unterminated quoted string"
     spans: list[tuple[int, int]] = []
@@ -249,7 +285,8 @@ def _name(name: str, start: int) -> str:
     if len(name) * 4 > IDENTIFIER_BYTES_MAX:
         length_bytes = len(name.encode("utf-8", "surrogatepass"))
         if length_bytes > IDENTIFIER_BYTES_MAX:
-            raise syntax_error(f"identifier length exceeds {IDENTIFIER_BYTES_MAX} bytes", start + 1)
+            message = f"identifier length exceeds {IDENTIFIER_BYTES_MAX} bytes"
+            raise UserError(message, "42622", position=start + 1)
     return name
 
 

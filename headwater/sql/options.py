@@ -88,7 +88,7 @@ def refused(message: str) -> OptionReader:
     """A reader of an option that only the catalog may have."""
 
     def refuse(cursor: Cursor) -> None:
-        raise cursor.refusal(message, "XX000")
+        raise cursor.refusal(message, "22023")
 
     return refuse
 
@@ -105,18 +105,23 @@ def option_of(field: str) -> str:
 
 def render_options(holder: object, options: Iterable[str]) -> str:
     """`NAME = value, ...` of the options that are set; empty when none is."""
-    parts = []
-    for option in options:
-        value = getattr(holder, field_of(option))
-        if value is None or value == ():
-            continue
-        parts.append(f"{option} = {_render_value(option, value)}")
-    return ", ".join(parts)
+    return render_values((option, getattr(holder, field_of(option))) for option in options)
+
+
+def render_values(values: Iterable[tuple[str, object]]) -> str:
+    """The same of options and their values."""
+    return ", ".join(
+        f"{option} = {_render_value(option, value)}"
+        for option, value in values
+        if value is not None and value != ()
+    )
 
 
 def _render_value(option: str, value: object) -> str:
     if option == "RETAIN HISTORY":
         return f"FOR {value}"
+    if option == "AVAILABILITY ZONES" and isinstance(value, tuple):  # texts, which may be longer than a name
+        return f"({', '.join(map(quote_string, value))})"
     match value:
         case bool():
             return str(value).upper()
@@ -148,7 +153,7 @@ def duration(cursor: Cursor) -> Duration:
     except UserError as error:
         raise cursor.refusal(error.message, error.sqlstate) from None
     if interval.total_microseconds() < 0:
-        raise cursor.refusal("cannot convert negative interval to duration", "XX000")
+        raise cursor.refusal("cannot convert negative interval to duration", "22023")
     cursor.take()
     return Duration(text, interval)
 

@@ -3,6 +3,7 @@
     FOR ALL TABLES
     FOR SCHEMAS (schema, ...)
     FOR TABLES (reference [AS | INTO name], ...)
+    FOR TABLE reference [AS | INTO name]
 
 Also the list of ALTER SOURCE .. ADD SUBSOURCE, which is that of FOR TABLES without its words.
 """
@@ -60,6 +61,8 @@ def parse_outputs(cursor: Cursor) -> Outputs | None:
     """`[FOR ...]`."""
     if not cursor.accept("FOR"):
         return None
+    if cursor.accept("TABLE"):
+        return TheseTables((parse_output(cursor),))
     match cursor.expect_any("ALL", "SCHEMAS", "TABLES"):
         case "ALL":
             cursor.expect("TABLES")

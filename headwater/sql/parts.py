@@ -7,21 +7,36 @@ one statement alone.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from headwater.sql.cursor import NAME_PARTS_MAX, Cursor, SqlText, quote_identifier, quote_string
+from headwater.sql.cursor import NAME_PARTS_MAX, Cursor, Name, SqlText, quote_identifier, quote_string
 from headwater.sql.words import KEYWORDS
 
 
 @dataclass(frozen=True, slots=True)
-class AsOf:
-    """`AS OF [AT LEAST] expression`."""
+class UpstreamPosition:
+    """`POSITION 'text' [OF source]`."""
 
-    expression: SqlText
-    at_least: bool = False
+    text: str
+    source: Name | None
+    offset: int = field(default=0, compare=False)  # of the text in the statement
 
     def __str__(self) -> str:
-        return f"AS OF AT LEAST {self.expression}" if self.at_least else f"AS OF {self.expression}"
+        of = "" if self.source is None else f" OF {self.source}"
+        return f"POSITION {quote_string(self.text)}{of}"
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """`AS OF [AT LEAST] expression`, or `AS OF AT LEAST` some positions of upstreams."""
+
+    expression: SqlText | None
+    at_least: bool = False
+    positions: tuple[UpstreamPosition, ...] = ()
+
+    def __str__(self) -> str:
+        moment = str(self.expression) if self.expression is not None else ", ".join(map(str, self.positions))
+        return f"AS OF AT LEAST {moment}" if self.at_least else f"AS OF {moment}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +108,26 @@ def render_alias(alias: str | None) -> str:
 
 
 def parse_as_of(cursor: Cursor, *stops: str) -> AsOf | None:
-    """`[AS OF [AT LEAST] expression]`."""
+    """`[AS OF [AT LEAST] expression | AS OF AT LEAST POSITION 'text' [OF source], ...]`."""
     if not cursor.accept("AS", "OF"):
         return None
     at_least = cursor.accept("AT", "LEAST")
+    if cursor.at("POSITION") and not cursor.at_symbol("(", 1):  # it is also a function
+        if not at_least:
+            raise cursor.refusal(
+                "AS OF a position needs AT LEAST",
+                "42601",
+                hint="Write AS OF AT LEAST POSITION '...': the first timestamp that shows it may show more.",
+            )
+        return AsOf(None, True, cursor.separated(lambda: _position(cursor)))
     return AsOf(cursor.span(*stops), at_least)
+
+
+def _position(cursor: Cursor) -> UpstreamPosition:
+    cursor.expect("POSITION")
+    offset = cursor.position()
+    text = cursor.take().value if cursor.peek().kind == "number" else cursor.string()
+    return UpstreamPosition(text, cursor.name() if cursor.accept("OF") else None, offset)
 
 
 def parse_setting_values(cursor: Cursor) -> tuple[str, ...] | None:

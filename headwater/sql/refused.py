@@ -48,6 +48,7 @@ REFUSED: Final[dict[str, str]] = {
     "SET SESSION AUTHORIZATION": "SET SESSION AUTHORIZATION not yet supported",
     "SET CONSTRAINTS": "SET CONSTRAINTS not yet supported",
     "REASSIGN OWNED": "REASSIGN OWNED not yet supported",
+    "TAIL": "TAIL not supported, its name is SUBSCRIBE",
     **{
         word: f"{word} not yet supported"
         for word in (
@@ -57,7 +58,6 @@ REFUSED: Final[dict[str, str]] = {
             "DO",
             "GRANT",
             "LISTEN",
-            "LOCK",
             "MERGE",
             "MOVE",
             "NOTIFY",

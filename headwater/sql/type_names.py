@@ -7,7 +7,7 @@ Accepted are PostgreSQL's and Materialize's spellings: `int`, `double precision`
 Rendering gives the form of create_sql: `pg_catalog.int4`, `mz_catalog.uint8`.
 
 `named_type` is also what the names in queries mean; they are read by the grammar of
-queries (select/parse_type.py), whose names stand among expressions.
+queries (select/parse/type_name.py), whose names stand among expressions.
 
 Not here: what a type is (core/types.py).
 """
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from headwater.core.errors import UserError
+from headwater.core.errors import UserError, not_supported
 from headwater.core.limits import TYPE_DEPTH_MAX
 from headwater.core.types import (
     FACTS,
@@ -44,6 +44,7 @@ _BY_PG_NAME: Final = (
 NUMERIC_PRECISION_MAX: Final = NUMERIC_DIGITS_MAX + 1
 LENGTH_MAX: Final = 10_485_760
 FRACTION_DIGITS_MAX: Final = 6
+_INTERVAL_FIELDS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 
 
 def parse_type(cursor: Cursor, depth: int = 0) -> SqlType:
@@ -142,6 +143,8 @@ def _bare(cursor: Cursor) -> SqlType:
         word = "double precision"
     if word in ("char", "character") and cursor.accept("VARYING"):
         word = "varchar"
+    if word == "interval" and any(map(cursor.at, _INTERVAL_FIELDS)):
+        raise not_supported("an interval of some fields only as a type of columns", position=position)
     modifiers = _modifiers(cursor)
     if word in ("time", "timestamp"):
         if not cursor.accept("WITH", "TIME", "ZONE"):
@@ -188,6 +191,9 @@ def _modified(kind: str, modifiers: tuple[Modifier, ...], position: int) -> SqlT
         case (("time" | "timestamp" | "timestamptz"), ((digits, at),)):
             _check(digits, f"precision for type {name}", 0, FRACTION_DIGITS_MAX, at)
             return SqlType(kind, scale=digits)
+        case "interval", ((digits, at),):
+            _check(digits, f"precision for type {name}", 0, FRACTION_DIGITS_MAX, at)
+            raise not_supported("a precision of interval columns", position=position)
         case (("numeric" | "char" | "varchar" | "time" | "timestamp" | "timestamptz"), _):
             raise UserError("invalid type modifier", "22023", position=position)
     shown = FACTS[kind].pg_name

@@ -24,14 +24,17 @@ from headwater.core.clock import Clock
 from headwater.core.errors import HeadwaterError, InvariantViolation, UserError
 from headwater.core.limits import CLUSTER_CONNECT_RETRY_S, PEEK_ATTEMPTS_MAX
 from headwater.core.sockets import socket_path
-from headwater.core.time import TIMESTAMP_END
 from headwater.observe import metrics
 from headwater.options import UnixAddress
 from headwater.storage.health import Health
 from headwater.storage.loops import keep_running
+from headwater.storage.replicas import Replicas
 from headwater.storage.supervisor import Supervisor
 
 log = structlog.get_logger("storage")
+
+STARTING = "the process is being started"
+AWAY = "the connection to the process was lost"
 
 
 Answer: TypeAlias = pa.RecordBatch | protocol.PeekFile | str | UserError | None
@@ -84,10 +87,12 @@ class Controller:
         clock: Clock,
     ) -> None:
         self.health = Health()
+        self.replicas = Replicas()
         self.uppers: dict[str, int] = {}
         self.hydrated: set[str] = set()
         self.superseded: dict[str, set[int]] = {}  # collection -> as_of of states that follow another one
         self.connected = False
+        self.on_status: Callable[[protocol.Status], None] = lambda _: None  # told what is shown anew
         self._supervisor = supervisor
         self._address = address
         self._epoch = epoch
@@ -110,6 +115,7 @@ class Controller:
         before = self._ingestions.get(command.source_id)
         if before != command:
             self._ingestions[command.source_id] = command
+            self._tell(self.health.feeds(command.source_id, [e["table_id"] for e in command.exports]))
             if before is not None and before.paused and not command.paused:
                 self._starting(command.source_id, None)
             self._send(command)
@@ -128,6 +134,7 @@ class Controller:
             self.uppers.pop(id_, None)
             self.superseded.pop(id_, None)
             self.health.forget(id_, self._clock.now_ms())
+            metrics.source_dropped(id_)
         self._drops.update(ids)
         if ids:
             self._send(protocol.DropCollections(sorted(ids)))
@@ -182,6 +189,7 @@ class Controller:
         if self._writer is not None:
             self._writer.close()
         await self._supervisor.stop(told)
+        self.replicas.hear(False, "the server was stopped", self._clock.now_ms())
 
     def _send(self, message: Any) -> bool:
         """False if nobody listens; it is stated again at the next connect."""
@@ -202,13 +210,27 @@ class Controller:
             finally:
                 self.connected = False
                 self._writer = None
-            for id_, command in self._ingestions.items():
-                if not command.paused:
-                    self._starting(id_, "The cluster is being restarted.")
+            lost_at_ms = self._clock.now_ms()
+            self._all_starting("The cluster is being restarted.")
             await asyncio.sleep(CLUSTER_CONNECT_RETRY_S)
+            # A process ends a moment after its connections do.
+            self.replicas.hear(False, self._supervisor.why_ended() or AWAY, lost_at_ms)
+
+    def _all_starting(self, hint: str) -> None:
+        """There is no process, and then nothing runs; it goes on when there is one."""
+        for id_, command in self._ingestions.items():
+            if not command.paused:
+                self._starting(id_, hint)
 
     def _starting(self, source_id: str, hint: str | None) -> None:
-        self.health.hear_status(protocol.Status(source_id, "starting", None, hint, self._clock.now_ms()))
+        now_ms = self._clock.now_ms()
+        self._tell(self.health.hear_status(protocol.Status(source_id, "starting", None, hint, now_ms)))
+
+    def _tell(self, shown: list[protocol.Status]) -> None:
+        for status in shown:
+            if status.status == "stalled" and status.id in self._ingestions:
+                metrics.stalled(status.id)
+            self.on_status(status)
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         while True:
@@ -216,7 +238,11 @@ class Controller:
                 with socket_path(self._address.path) as path:
                     return await asyncio.open_unix_connection(path)
             except OSError:
-                await self._supervisor.ensure()
+                self.replicas.hear(False, self._supervisor.why_ended() or STARTING, self._clock.now_ms())
+                self._all_starting("The cluster is being started.")
+                ended = await self._supervisor.ensure()
+                if ended is not None:
+                    self.replicas.learn(ended)
                 await asyncio.sleep(CLUSTER_CONNECT_RETRY_S)
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -239,6 +265,7 @@ class Controller:
         self._writer = writer
         self._state_all()
         self.connected = True
+        self.replicas.hear(True, None, self._clock.now_ms())
         log.info("cluster connected", pid=welcome.pid)
         await self.notify()
         while True:
@@ -274,12 +301,12 @@ class Controller:
                 for source_id, upper in uppers.items():
                     if source_id in self._ingestions:
                         self.uppers[source_id] = max(self.uppers.get(source_id, 0), upper)
-                        lag_ms = 0 if upper == TIMESTAMP_END else self._clock.now_ms() - upper
-                        metrics.lag_changed(source_id, max(0, lag_ms) / 1000)
                 self.hydrated.update(id_ for id_ in hydrated if id_ not in self._drops)
                 await self.notify()
             case protocol.Status():
-                if self._credible(message) and self.health.hear_status(message):
+                shown = self.health.hear_status(message) if self._credible(message) else []
+                self._tell(shown)
+                if shown:
                     await self.notify()
             case protocol.Statistics():
                 if message.id not in self._drops:

@@ -14,6 +14,7 @@ of Python between fork and exec.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
 import os
 import signal
@@ -29,6 +30,8 @@ from headwater.options import LogOptions, SparkOptions, UnixAddress
 from headwater.persist.layout import cluster_lock
 
 log = structlog.get_logger("supervisor")
+
+ADOPTED_ENDED = "the process has ended; an earlier server had started it, so how it ended is not known"
 
 
 class Supervisor:
@@ -56,15 +59,30 @@ class Supervisor:
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
-    async def ensure(self) -> None:
-        """Start the process unless it runs; waits out the delay after a failure."""
-        if self.running or self._starting_elsewhere():
-            return
-        ended = self._process
+    def why_ended(self) -> str | None:
+        """How the process has ended, if it has."""
+        if self.adopted_pid is not None:
+            return None if self._lock_held() else ADOPTED_ENDED
+        status = None if self._process is None else self._process.poll()
+        if status is None:
+            return None
+        return (
+            f"the process was ended by signal {-status}" if status < 0 else f"the process has ended: {status}"
+        )
+
+    async def ensure(self) -> str | None:
+        """Start the process unless it runs; waits out the delay after a failure.
+
+        How the one before has ended, if one was started in its place.
+        """
+        if self.running or self._lock_held():
+            return None
+        ended, why = self._process, self.why_ended()
         if ended is not None:
             log.warning("cluster ended", status=ended.returncode, restart_in_s=self._delay_s)
             await asyncio.sleep(self._delay_s)
             self._delay_s = min(self._delay_s * 2, CLUSTER_RESTART_DELAY_S_MAX)
+        self.adopted_pid = None
         self._process = subprocess.Popen(
             [sys.executable, "-m", "headwater", "cluster", *self._arguments],
             stdin=subprocess.DEVNULL,
@@ -72,9 +90,13 @@ class Supervisor:
         )
         metrics.cluster_started(self._name, again=ended is not None)
         log.info("cluster started", pid=self._process.pid)
+        return why
 
-    def _starting_elsewhere(self) -> bool:
-        """Whether a cluster that we have not started has the lock: it listens soon, or ends."""
+    def _lock_held(self) -> bool:
+        """Whether a cluster lives: it holds the lock from before it listens until it has ended.
+
+        A pid says less: it stays until somebody has waited for the process, and may be another's then.
+        """
         try:
             with self._lock_path.open("rb") as lock:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -100,26 +122,23 @@ class Supervisor:
                 await asyncio.to_thread(self._process.wait)
         elif self.adopted_pid is not None:
             await self._stop_adopted(self.adopted_pid)
-        elif self._starting_elsewhere():
+        elif self._lock_held():
             pid = int(self._lock_path.read_text().strip() or 0)
-            if pid and _alive(pid):
-                os.kill(pid, signal.SIGTERM)
+            if pid:
+                _signal(pid, signal.SIGTERM)
                 await self._stop_adopted(pid)
 
     async def _stop_adopted(self, pid: int) -> None:
         """A cluster that is not our child cannot be waited for, only looked at."""
         waited_s = 0.0
-        while _alive(pid):
+        while self._lock_held():
             if waited_s > SHUTDOWN_S_MAX:
-                os.kill(pid, signal.SIGKILL)
+                _signal(pid, signal.SIGKILL)
                 return
             await asyncio.sleep(0.05)
             waited_s += 0.05
 
 
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+def _signal(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)

@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import psycopg
@@ -38,7 +37,7 @@ def figures() -> Iterator[Figures]:
 
 @pytest.fixture(scope="module")
 def upstream() -> Iterator[PostgresServer]:
-    with TemporaryDirectory(prefix="upstream-") as directory, PostgresServer(Path(directory)) as server:
+    with PostgresServer() as server:
         with psycopg.connect(server.dsn(), autocommit=True) as connection:
             for statement in (
                 "ALTER SYSTEM SET max_wal_size = '8GB'",

@@ -10,7 +10,6 @@ the relations that show what runs know no id that the catalog does not have.
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -21,11 +20,11 @@ import psycopg
 import pytest
 
 from headwater.observe.failpoints import FOLDER_VARIABLE
-from headwater.persist.layout import metadata_path
 from headwater.persist.ledger import TABLES
-from tests.postgres.faulty import Faulty, faulty
 from tests.support.expected import check_equals_upstream, fed
+from tests.support.faulty import Faulty, faulty
 from tests.support.files import check_files, rows_about
+from tests.support.metadata import metadata_rows
 from tests.support.postgres import running
 from tests.support.server import QUICK_SPARK, HeadwaterServer, eventually
 
@@ -52,11 +51,10 @@ SHOWN = {
 
 def remembered(data_dir: Path) -> dict[str, set[str]]:
     """The ids that are about, by where."""
-    with sqlite3.connect(f"file:{metadata_path(data_dir)}?mode=ro", uri=True) as ledger:
-        found = {
-            table: {row[0] for row in ledger.execute(f"SELECT DISTINCT {column} FROM ledger_{table}")}
-            for table, column in LEDGER.items()
-        }
+    found = {
+        table: {row[0] for row in metadata_rows(data_dir, f"SELECT DISTINCT {column} FROM ledger_{table}")}
+        for table, column in LEDGER.items()
+    }
     return {**found, "folders": {folder.name for folder in data_dir.glob("tables/*")}}
 
 
@@ -217,19 +215,31 @@ def test_sources_come_and_go_whoever_dies_right_after_the_commit(world: World, d
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("death", DEATHS)
 def test_names_that_have_changed_places_stay_so_whoever_dies(world: World, death: Death) -> None:
-    world.commit(fed_by_postgres("blue", "a"), fed_by_postgres("green", "b"))
+    """And views are with the names, wholly or not at all."""
+    view = "CREATE VIEW over_blue AS SELECT n, id FROM blue"
+    world.commit(fed_by_postgres("blue", "a"), fed_by_postgres("green", "b"), view)
     world.tables |= {"blue": "a", "green": "b"}
     world.converged()
     world.commit_and_die(death, "ALTER TABLE blue SWAP WITH green")
     world.tables |= {"blue": "b", "green": "a"}
     world.converged()
+    eventually(lambda: over_blue(world) == table_of(world, "b"), within_s=CONVERGE_S_MAX)
     world.commit_and_die(death, "ALTER TABLE blue SWAP WITH green", "DROP TABLE green")
     world.tables["blue"] = "a"
     del world.tables["green"]
     world.converged()
-    world.commit("DROP TABLE blue")
+    eventually(lambda: over_blue(world) == table_of(world, "a"), within_s=CONVERGE_S_MAX)
+    world.commit("DROP TABLE blue CASCADE")
     del world.tables["blue"]
     world.converged()
+
+
+def over_blue(world: World) -> Counter[tuple[int, ...]]:
+    return Counter((id_, n) for n, id_ in world.server.query("SELECT n, id FROM over_blue"))
+
+
+def table_of(world: World, reference: str) -> Counter[tuple[int, ...]]:
+    return Counter(world.upstream.connection.execute(f"SELECT id, n FROM {reference}".encode()).fetchall())
 
 
 def connections_made(world: World) -> int:

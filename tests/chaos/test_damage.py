@@ -11,7 +11,6 @@ must fail with one message that names it, without a trace.
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,9 +18,10 @@ import psycopg
 import pytest
 
 from headwater.core.clock import seeded
-from headwater.persist.layout import metadata_path
+from headwater.metadata.database import metadata_path
 from tests.support.expected import check_equals_upstream, fed
 from tests.support.files import states_of
+from tests.support.metadata import make_newer, metadata_rows
 from tests.support.server import HeadwaterServer, eventually
 
 FOLD_S_MAX = 240.0
@@ -53,8 +53,7 @@ def newest_file(server: HeadwaterServer, id_: str, kind: str) -> Path:
         "state": "SELECT path FROM ledger_state_file WHERE collection_id = ? AND as_of = ?",
         "tail": "SELECT path FROM ledger_change_file WHERE collection_id = ? AND ts > ?",
     }
-    with sqlite3.connect(f"file:{metadata_path(server.data_dir)}?mode=ro", uri=True) as ledger:
-        rows = ledger.execute(asked[kind], (id_, as_of)).fetchall()
+    rows = metadata_rows(server.data_dir, asked[kind], id_, as_of)
     assert rows, "no file yet"
     return server.data_dir / str(rows[0][0])
 
@@ -130,16 +129,11 @@ def scribble(path: Path, at: int, count: int) -> None:
         file.write(noise)
 
 
-def newer_release(path: Path) -> None:
-    with sqlite3.connect(path) as catalog:
-        catalog.execute("INSERT INTO migration VALUES (9999, 'from the future', 0)")
-
-
 HARMS: dict[str, tuple[Callable[[Path], None], str]] = {
     "start": (lambda path: scribble(path, 0, 4_096), "is damaged"),
     "middle": (lambda path: scribble(path, path.stat().st_size // 2, 20_000), "is damaged"),
     "empty pages": (lambda path: os.truncate(path, path.stat().st_size // 2), "is damaged"),
-    "newer": (newer_release, "was written by a newer release"),
+    "newer": (lambda path: make_newer(path.parent, "catalog"), "was written by a newer release"),
 }
 
 

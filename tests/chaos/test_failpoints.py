@@ -28,6 +28,8 @@ from tests.support.server import QUICK_SPARK, HeadwaterServer, eventually
 DIE_S_MAX = 120.0
 RECOVER_S_MAX = 240.0
 INSERTS_FOR_A_FOLD = 40
+# Generators lose nothing, so that they never begin anew; tests/postgres/test_slots.py has the two.
+MET = sorted(name for name in FAILPOINTS if not name.endswith("_restart"))
 
 
 @dataclass
@@ -184,7 +186,7 @@ def settle_doubt(world: World, name: str, before: dict[str, Fed]) -> bool:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", sorted(FAILPOINTS))
+@pytest.mark.parametrize("name", MET)
 def test_a_death_at_any_failpoint_leaves_everything_right(world: World, name: str) -> None:
     before, offsets = dict(world.tables), world.check()
     armed = world.folder / name
@@ -197,7 +199,7 @@ def test_a_death_at_any_failpoint_leaves_everything_right(world: World, name: st
 
 
 # An error at a failpoint, as a full disk or a lost executor would raise it: no process ends.
-RAISED = sorted(set(FAILPOINTS) - {"catalog.before_commit", "catalog.after_commit", "tables.after_append"})
+RAISED = sorted(set(MET) - {"catalog.before_commit", "catalog.after_commit", "tables.after_append"})
 
 
 @pytest.mark.timeout(900)

@@ -9,25 +9,23 @@ from __future__ import annotations
 
 import os
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headwater.cluster.ingestion import Ingestion
-from headwater.cluster.tasks import Failed, run_task
-from headwater.cluster.world import World
 from headwater.core import protocol
 from headwater.core.clock import SYSTEM_CLOCK
-from headwater.persist.layout import cluster_socket, metadata_path
-from headwater.persist.ledger import Ledger
-from headwater.persist.secrets import SecretStore
+from headwater.persist.layout import cluster_socket
+from headwater.persist.opening import open_ledger
 from headwater.sources.load_generator import resolve_options
+from tests.support.cluster_messages import receive
+from tests.support.ingesting import shared_of, status_of
+from tests.support.metadata import metadata_rows
 from tests.support.ports import free_port
 from tests.support.server import HeadwaterServer, eventually
 
@@ -69,35 +67,13 @@ def test_a_second_cluster_is_refused_and_told_who_runs(busy_server: HeadwaterSer
     assert busy_server.cluster_pid() == pid
 
 
-class TasksHere:
-    """Runs tasks in this process, in place of `cluster.jobs.Jobs`."""
-
-    def run(self, tasks: Sequence[Any], pool: str) -> list[Any]:
-        results = [run_task(task) for task in tasks]
-        for result in results:
-            if isinstance(result, Failed):
-                raise result.error
-        return results
-
-
-def world_of(data_dir: Path, ledger: Ledger, heard: list[Any]) -> World:
-    jobs: Any = TasksHere()
-    secrets = SecretStore(data_dir).get
-    return World(data_dir, data_dir / "scratch", ledger, jobs, SYSTEM_CLOCK, 1, heard.append, secrets)
-
-
-def status_of(heard: list[Any], id_: str) -> str | None:
-    statuses = [m.status for m in heard if isinstance(m, protocol.Status) and m.id == id_]
-    return statuses[-1] if statuses else None
-
-
 def test_an_ingestion_with_an_old_epoch_stops_and_writes_nothing_more(tmp_path: Path) -> None:
     options = resolve_options("COUNTER", {"TICK INTERVAL": "1ms"}, SYSTEM_CLOCK.now_ms() - 1_000)
     wanted = protocol.RunIngestion("u1", "load-generator", options, 20, [], "quickstart", False)
     heard: dict[str, list[Any]] = {"old": [], "new": []}
-    ledgers = {name: Ledger(metadata_path(tmp_path)) for name in heard}
+    ledgers = {name: open_ledger(tmp_path) for name in heard}
     runs = {
-        name: Ingestion(world_of(tmp_path, ledgers[name], heard[name]), wanted, lambda _: None)
+        name: Ingestion(shared_of(tmp_path, ledgers[name], heard[name]), wanted, lambda _: None)
         for name in heard
     }
 
@@ -125,30 +101,13 @@ def test_an_ingestion_with_an_old_epoch_stops_and_writes_nothing_more(tmp_path: 
             ledger.close()
 
 
-def receive(sock: socket.socket) -> Any:
-    def exactly(count: int) -> bytes:
-        data = b""
-        while len(data) < count:
-            piece = sock.recv(count - len(data))
-            if not piece:
-                raise EOFError
-            data += piece
-        return data
-
-    header_bytes, payload_bytes = protocol.decode_lengths(exactly(protocol.LENGTHS_BYTES))
-    message = protocol.decode_header(exactly(header_bytes))
-    exactly(payload_bytes)
-    return message
-
-
 @pytest.mark.timeout(600)
 def test_a_newer_environment_takes_the_cluster_and_the_older_one_ends(busy_server: HeadwaterServer) -> None:
     server = busy_server
     server.query("CREATE SOURCE IF NOT EXISTS fenced FROM LOAD GENERATOR COUNTER")
     pid = eventually(server.cluster_pid, within_s=REFUSED_S_MAX) or 0
     eventually(lambda: server.query("SELECT * FROM fenced"), within_s=REFUSED_S_MAX)
-    with sqlite3.connect(f"file:{metadata_path(server.data_dir)}?mode=ro", uri=True) as catalog:
-        epoch = catalog.execute("SELECT epoch FROM catalog_head").fetchone()[0]
+    epoch = metadata_rows(server.data_dir, "SELECT epoch FROM catalog_head")[0][0]
     with socket.socket(socket.AF_UNIX) as older, socket.socket(socket.AF_UNIX) as newer:
         for sock in (older, newer):
             sock.settimeout(REFUSED_S_MAX)

@@ -12,9 +12,13 @@ from typing import Any
 import psycopg
 import pytest
 
+from headwater.core.limits import FOLD_TAIL_FILES_MAX
 from tests.support.server import HeadwaterServer, eventually
 
 ROWS = 60_000
+WIDE_ROWS = 120
+WIDE_CHARACTERS = 8_000_000
+FOLD_S_MAX = 120.0
 QUERY = "SELECT n, repeat('x', 100) AS s, n % 7 = 0 AS b FROM large ORDER BY n % 1000, n DESC"
 
 
@@ -45,6 +49,28 @@ def test_rows_are_those_of_the_other_engine_and_in_order(
     assert found == session.execute(QUERY).fetchall()
     assert len(found) == ROWS
     eventually(lambda: not kept(busy_server))
+
+
+@pytest.mark.timeout(600)
+def test_rows_of_megabytes_are_read_folded_and_read_again(busy_server: HeadwaterServer) -> None:
+    """1 GB of texts, of which a vector of DuckDB or a batch of Spark by number of rows would have all."""
+    texts = f"SELECT g, repeat(chr(97 + g % 26), {WIDE_CHARACTERS})"
+    with busy_server.connect() as session:
+        session.execute("CREATE TABLE wide (i int, t text)")
+        ((id_,),) = session.execute("SELECT id FROM mz_tables WHERE name = 'wide'").fetchall()
+        session.execute(f"INSERT INTO wide {texts} FROM generate_series(1, {WIDE_ROWS}) AS g")
+        for engine in ("duckdb", "spark"):
+            session.execute(f"SET read_engine = {engine}")
+            with session.cursor().copy("COPY (SELECT t FROM wide) TO STDOUT") as copy:
+                assert sum(len(data) - 1 for data in copy) == WIDE_ROWS * WIDE_CHARACTERS, engine
+        for number in range(FOLD_TAIL_FILES_MAX):
+            session.execute("INSERT INTO wide VALUES (%s, '')", (number,))
+        folder = busy_server.data_dir / "tables" / id_ / "state"
+        eventually(lambda: any(folder.glob("*.parquet")), within_s=FOLD_S_MAX)
+        session.execute("SET read_engine = duckdb")
+        found = session.execute("SELECT count(*), sum(length(t)) FROM wide").fetchall()
+        assert found == [(WIDE_ROWS + FOLD_TAIL_FILES_MAX, WIDE_ROWS * WIDE_CHARACTERS)]
+        session.execute("DROP TABLE wide")
 
 
 def first_rows(session: psycopg.Connection) -> list[Any]:

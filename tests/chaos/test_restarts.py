@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
+from headwater.storage.supervisor import ADOPTED_ENDED
 from tests.support.expected import check_equals_upstream, fed
 from tests.support.server import HeadwaterServer, eventually
 
@@ -31,6 +32,7 @@ def test_a_session_goes_on_while_the_cluster_is_restarted(busy_server: Headwater
         session.execute("SET statement_timeout = '200s'")
         before = check_equals_upstream(session, tables)
         old = server.cluster_pid()
+        own = server.started_cluster()
         server.kill_cluster()
 
         # The machine is busy starting Spark, but what needs no cluster needs no waiting for it.
@@ -58,6 +60,17 @@ def test_a_session_goes_on_while_the_cluster_is_restarted(busy_server: Headwater
         tables.append(fed(server.data_dir, "r_more"))
         after = check_equals_upstream(session, tables)
         assert after["r"] >= before["r"]
+        replica = session.execute(
+            "SELECT status, reason FROM mz_internal.mz_cluster_replica_status_history"
+            " WHERE replica_id = 'u1' ORDER BY occurred_at DESC LIMIT 2"
+        ).fetchall()
+        how = "the process was ended by signal 9" if own else ADOPTED_ENDED
+        assert replica == [("online", None), ("offline", how)]
+        told = session.execute(
+            "SELECT h.status FROM mz_internal.mz_source_status_history h"
+            " JOIN mz_tables t ON t.id = h.source_id WHERE t.name = 'r_numbers' ORDER BY h.occurred_at"
+        ).fetchall()
+        assert [word for (word,) in told][-2:] == ["starting", "running"], "its source was away"
         assert session.execute("SELECT pg_backend_pid()").fetchall() == backend
         session.execute("DROP SOURCE r CASCADE")
         session.execute("DROP TABLE r_plain")

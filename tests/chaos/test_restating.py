@@ -22,13 +22,15 @@ import duckdb
 import pytest
 
 from headwater.core import protocol
+from headwater.core.change import FLAWS
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.persist.combine import relation_sql
-from headwater.persist.layout import cluster_socket, metadata_path
-from headwater.persist.ledger import Ledger
+from headwater.persist.layout import cluster_socket
+from headwater.persist.local import LocalStore
+from headwater.persist.opening import open_ledger
 from headwater.sources.contract import Export
 from headwater.sources.load_generator import references, resolve_options
-from tests.chaos.test_fencing import receive
+from tests.support.cluster_messages import receive
 from tests.support.expected import Fed, plain
 from tests.support.files import check_files, rows_about
 from tests.support.server import QUICK_SPARK, HeadwaterServer, eventually
@@ -84,12 +86,16 @@ class Cluster(HeadwaterServer):
 
     def check_rows(self, source_id: str, table_id: str) -> int:
         """The table is its upstream where its source stands; returns how far that is."""
-        ledger = Ledger(metadata_path(self.data_dir))
+        ledger = open_ledger(self.data_dir)
         try:
             writer = ledger.writer(source_id)
             assert writer is not None
             plan = ledger.read_plan(table_id, writer.ts)
-            rows = duckdb.connect().execute(f"SELECT * FROM {relation_sql(plan, self.data_dir)}").fetchall()
+            rows = (
+                duckdb.connect()
+                .execute(f"SELECT * EXCLUDE {FLAWS} FROM {relation_sql(plan, LocalStore(self.data_dir))}")
+                .fetchall()
+            )
         finally:
             ledger.close()
         expected = Fed(table_id, source_id, OPTIONS, export_of(table_id)).rows_at(writer.frontier)
@@ -171,7 +177,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def joined_at(cluster: Cluster, table_id: str) -> int:
-    ledger = Ledger(metadata_path(cluster.data_dir))
+    ledger = open_ledger(cluster.data_dir)
     try:
         collection = ledger.collection(table_id)
         assert collection is not None
@@ -182,7 +188,7 @@ def joined_at(cluster: Cluster, table_id: str) -> int:
 
 def epoch_of(cluster: Cluster, source_id: str) -> tuple[int, int]:
     """Of the source's writer, and the timestamp it has reached."""
-    ledger = Ledger(metadata_path(cluster.data_dir))
+    ledger = open_ledger(cluster.data_dir)
     try:
         writer = ledger.writer(source_id)
         assert writer is not None

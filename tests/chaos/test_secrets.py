@@ -13,6 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from headwater.persist.local import LocalStore
 from headwater.persist.secrets import SecretStore
 from tests.support.server import HeadwaterServer
 
@@ -33,7 +34,7 @@ def test_a_value_without_its_secret_is_swept_at_the_next_start(own_server: Headw
     assert own_server.query("SHOW SECRETS") == [("first", "")]
     ((id_,),) = own_server.query("SELECT id FROM mz_catalog.mz_secrets")
     assert kept(own_server.data_dir) == {id_}
-    assert SecretStore(own_server.data_dir).get(id_) == b"one"
+    assert SecretStore(LocalStore(own_server.data_dir)).get(id_) == b"one"
 
 
 def test_a_secret_that_the_catalog_has_has_its_value(own_server: HeadwaterServer) -> None:
@@ -43,6 +44,6 @@ def test_a_secret_that_the_catalog_has_has_its_value(own_server: HeadwaterServer
     own_server.kill_environment()
     own_server.start()
     ((id_,),) = own_server.query("SELECT id FROM mz_catalog.mz_secrets")
-    assert SecretStore(own_server.data_dir).get(id_) == b"one"
+    assert SecretStore(LocalStore(own_server.data_dir)).get(id_) == b"one"
     own_server.query("DROP SECRET only")
     assert kept(own_server.data_dir) == set()

@@ -11,7 +11,7 @@ import os
 import pytest
 
 from headwater.core.clock import SYSTEM_CLOCK, secret_number
-from tests.postgres.test_randomized import live_through, postgres, server  # noqa: F401 (fixtures)
+from tests.postgres.randomized import live_through
 from tests.support.postgres import PostgresServer
 from tests.support.server import HeadwaterServer
 
@@ -20,12 +20,12 @@ EPISODE_S = 120.0
 
 
 @pytest.mark.timeout(0)
-def test_random_days_for_hours(server: HeadwaterServer, postgres: PostgresServer) -> None:  # noqa: F811
+def test_random_days_for_hours(mortal_server: HeadwaterServer, mortal_postgres: PostgresServer) -> None:
     seed = int(os.environ.get("HEADWATER_CHAOS_SEED", "0")) or secret_number(24)
     deadline_s = SYSTEM_CLOCK.monotonic_s() + SECONDS
     lived = 0
     while SYSTEM_CLOCK.monotonic_s() < deadline_s:
-        live_through(server, postgres, seed, EPISODE_S)
+        live_through(mortal_server, mortal_postgres, seed, EPISODE_S)
         lived += 1
         print(f"seed {seed}: all equal; {lived} so far")
         seed += 1

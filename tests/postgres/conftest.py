@@ -3,54 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg import sql
 
 from headwater.core.clock import unique_name
+from headwater.observe.failpoints import FOLDER_VARIABLE
+from tests.support.database import Database
 from tests.support.postgres import PostgresServer, running
-from tests.support.server import eventually
-
-
-class Database:
-    """A database of the upstream, with a role that tests may take rights away from."""
-
-    def __init__(self, server: PostgresServer, name: str) -> None:
-        self.server = server
-        self.name = name
-        self.role = f"reader_{name}"
-        self.connection = psycopg.connect(server.dsn(name), autocommit=True)
-
-    def run(self, *texts: str) -> None:
-        """Statements, as the superuser."""
-        for text in texts:
-            self.connection.execute(text)
-
-    def value(self, text: str) -> Any:
-        """The one value of a query."""
-        row = self.connection.execute(text).fetchone()
-        assert row is not None
-        return row[0]
-
-    def options(self, user: str = "postgres", **more: Any) -> dict[str, Any]:
-        """Options of a connection, as the catalog keeps them."""
-        return {
-            "host": "127.0.0.1",
-            "port": self.server.port,
-            "database": self.name,
-            "user": user,
-            "ssl_mode": "disable",
-            **more,
-        }
-
-    def connection_sql(self, name: str, user: str = "postgres") -> str:
-        """CREATE CONNECTION to here."""
-        return (
-            f"CREATE CONNECTION {name} TO POSTGRES (HOST '127.0.0.1', PORT {self.server.port},"
-            f" DATABASE '{self.name}', USER '{user}')"
-        )
+from tests.support.server import QUICK_SPARK, HeadwaterServer, eventually
 
 
 @pytest.fixture(scope="session")
@@ -83,3 +46,60 @@ def database(postgres: PostgresServer) -> Iterator[Database]:
 
         eventually(gone, within_s=60)
         server.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(made.role)))
+
+
+ACCESS = """
+host all guarded 127.0.0.1/32 scram-sha-256
+host all all 127.0.0.1/32 trust
+host replication all 127.0.0.1/32 trust
+"""
+
+
+@pytest.fixture(scope="session")
+def breakable_postgres() -> Iterator[PostgresServer]:
+    """An upstream that may be killed."""
+    with running(ACCESS) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def failpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a file arms a failpoint of the server that may be killed."""
+    return tmp_path_factory.mktemp("armed")
+
+
+@pytest.fixture(scope="session")
+def breakable_server(tmp_path_factory: pytest.TempPathFactory, failpoints: Path) -> Iterator[HeadwaterServer]:
+    """A server that may be killed, with a source `beside` that has nothing to do with any upstream."""
+    made = HeadwaterServer(
+        tmp_path_factory.mktemp("faults") / "data",
+        spark_conf=QUICK_SPARK,
+        environment={FOLDER_VARIABLE: str(failpoints)},
+    )
+    try:
+        made.start()
+        made.query(
+            "CREATE SOURCE beside FROM LOAD GENERATOR COUNTER (TICK INTERVAL '100ms')"
+            " WITH (TIMESTAMP INTERVAL '200ms')"
+        )
+        made.query("CREATE TABLE counter FROM SOURCE beside (REFERENCE counter)")
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture(scope="module")
+def mortal_postgres() -> Iterator[PostgresServer]:
+    """An upstream that may be killed."""
+    with running() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def mortal_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadwaterServer]:
+    """A server that may be killed."""
+    made = HeadwaterServer(tmp_path_factory.mktemp("random") / "data", spark_conf=QUICK_SPARK)
+    try:
+        yield made.start()
+    finally:
+        made.stop()

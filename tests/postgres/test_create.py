@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from headwater.core.clock import SYSTEM_CLOCK
-from tests.postgres.conftest import Database
+from tests.support.database import Database
 from tests.support.server import HeadwaterServer, eventually
 
 PREFIX = "POSTGRES source validation: "
@@ -242,7 +242,6 @@ def test_a_source_that_cannot_be_is_refused(
             "CREATE TABLE x FROM SOURCE s (REFERENCE twice)",
             "reference twice is ambiguous, consider specifying an additional layer of qualification",
         ),
-        ("CREATE TABLE x (a, b) FROM SOURCE s (REFERENCE t)", "columns cannot be named for Postgres sources"),
         ("CREATE TABLE s FROM SOURCE s (REFERENCE t)", "catalog item 's' already exists"),
         (
             "CREATE TABLE x FROM SOURCE s (REFERENCE t) WITH (TEXT COLUMNS (nothing))",
@@ -280,6 +279,7 @@ def test_rights_that_lack_are_told_of_when_the_table_is_made(client: Client) -> 
     client.database.run(
         "CREATE SCHEMA hidden",
         "CREATE TABLE hidden.t (a int PRIMARY KEY)",
+        'CREATE TABLE "Other" (a int PRIMARY KEY)',
         "CREATE PUBLICATION p FOR ALL TABLES",
     )
     client.run(
@@ -291,9 +291,44 @@ def test_rights_that_lack_are_told_of_when_the_table_is_made(client: Client) -> 
     assert detail == (
         "user lacks USAGE privileges for schemas hidden and user lacks SELECT privileges for tables hidden.t"
     )
+    older = "CREATE SOURCE o FROM POSTGRES CONNECTION weak (PUBLICATION 'p') FOR ALL TABLES"
+    _, together, _ = client.refused(older)
+    assert str(together).endswith('user lacks SELECT privileges for tables hidden.t, public."Other"')
     for statement in str(hint).partition(": ")[2].split("; "):
         client.database.run(statement)
     client.run("CREATE TABLE x FROM SOURCE s (REFERENCE t)")
+
+
+def test_what_the_upstream_has_and_does_not_publish_is_told_of(client: Client) -> None:
+    upstream = client.database
+    upstream.run(
+        "CREATE TABLE published (a int PRIMARY KEY)",
+        'CREATE TABLE "Alone" (a int PRIMARY KEY)',
+        "CREATE VIEW seen AS SELECT 1",
+        "CREATE UNLOGGED TABLE quick (a int PRIMARY KEY)",
+        "CREATE TABLE whole (a int PRIMARY KEY) PARTITION BY RANGE (a)",
+        "CREATE TABLE part PARTITION OF whole FOR VALUES FROM (0) TO (10)",
+        "CREATE PUBLICATION p FOR TABLE published, whole",
+    )
+    client.run("CREATE SOURCE s FROM POSTGRES CONNECTION pg (PUBLICATION 'p')")
+    create, path = "CREATE TABLE x FROM SOURCE s (REFERENCE {})", f"{upstream.name}.public"
+    for reference, why, hint in (
+        ('"Alone"', f"{path}.Alone is not in publication p", 'ALTER PUBLICATION p ADD TABLE public."Alone"'),
+        ("seen", f"{path}.seen is a view", "the tables it is made of"),
+        ("public.quick", f"{path}.quick is UNLOGGED", "SET LOGGED"),
+        ("whole", f"{path}.whole is partitioned", "SET (publish_via_partition_root = true)"),
+    ):
+        message, detail, hinted = client.refused(create.format(reference))
+        assert message == f"reference to {reference.strip(chr(34))} not found in source"
+        assert str(detail).startswith(why)
+        assert hint in str(hinted)
+    assert "Did you mean" in str(client.refused(create.format("publish"))[2])
+    upstream.run("ALTER PUBLICATION p SET (publish_via_partition_root = true)")
+    _, detail, hinted = client.refused(create.format("part"))
+    assert str(detail).startswith(
+        f"{path}.part is a partition of public.whole, and publication p publishes it"
+    )
+    assert str(hinted).startswith("Take all of it: (REFERENCE public.whole).")
 
 
 def test_an_upstream_that_is_gone_fails_the_statement(source: Client) -> None:

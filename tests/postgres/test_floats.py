@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.postgres.conftest import Database
-from tests.postgres.following import following
+from tests.support.database import Database
+from tests.support.following import following
 from tests.support.server import HeadwaterServer
 
 ODD = "('NaN'::float8), ('-0'), (0), (1), ('-Infinity')"

@@ -6,16 +6,19 @@ have exactly the rows of there, compared as both print them.  `close` also sees 
 
 from __future__ import annotations
 
-import threading
+import re
 from functools import partial
 from itertools import count
+from urllib.request import urlopen
 
 import psycopg
 import pytest
 
-from tests.postgres.conftest import Database
-from tests.postgres.following import Following, following
+from tests.postgres.writing import THREE, Writer
 from tests.support.clients import Follower
+from tests.support.database import Database
+from tests.support.faulty import check_failed, check_running
+from tests.support.following import Following, following
 from tests.support.server import HeadwaterServer, eventually
 
 CHANGES = (
@@ -90,6 +93,13 @@ def test_long_values_that_an_update_leaves_alone_stay(
             "DELETE FROM t WHERE id = 4",
         )
         here.follows("t")
+        database.run(
+            "BEGIN; UPDATE t SET id = id + 10; UPDATE t SET id = id - 5, a = 'said' WHERE id = 11;"
+            f" UPDATE t SET id = id + 20; INSERT INTO t VALUES (6, 0, {long}, {long}); COMMIT",
+            "UPDATE t SET id = 1 WHERE id = 6",
+            f"UPDATE t SET id = id + 100, b = {long} WHERE id = 26",
+        )
+        here.follows("t")
 
 
 def test_truncation_empties_all_tables_it_names_at_once(server: HeadwaterServer, database: Database) -> None:
@@ -113,38 +123,6 @@ def test_truncation_empties_all_tables_it_names_at_once(server: HeadwaterServer,
         here.follows("b")
         database.run("INSERT INTO b VALUES (1, 7)", "TRUNCATE b", "INSERT INTO b VALUES (2, 7)")
         here.follows("b")
-
-
-class Writer(threading.Thread):
-    """Transactions over three tables, always with the same sum, until told to stop."""
-
-    def __init__(self, database: Database) -> None:
-        super().__init__(daemon=True)
-        self._dsn = database.server.dsn(database.name)
-        self._stopping = threading.Event()
-        self.failure: BaseException | None = None
-
-    def run(self) -> None:
-        try:
-            with psycopg.connect(self._dsn) as connection:
-                for number in count(1):
-                    if self._stopping.wait(0.002):
-                        return
-                    for table in "abc":
-                        connection.execute(f"INSERT INTO {table} VALUES (%s, %s)", (number, number % 7))
-                        connection.execute(f"UPDATE {table} SET n = n + 1 WHERE id = %s", (number // 2,))
-                        connection.execute(f"DELETE FROM {table} WHERE id = %s", (number - 500,))
-                    connection.commit()
-        except BaseException as error:
-            self.failure = error
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self.join()
-        assert self.failure is None, self.failure
-
-
-THREE = tuple(f"CREATE TABLE {name} (id int PRIMARY KEY, n int)" for name in "abc")
 
 
 def test_a_transaction_is_never_half_visible_and_tables_join_while_it_goes_on(
@@ -202,30 +180,55 @@ VALUES = {
     "int8": ["-9223372036854775808", "9223372036854775807"],
     "float4": ["'NaN'", "'-Infinity'", "1.5e-30", "'-0'"],
     "float8": ["'NaN'", "'Infinity'", "1e-300", "0.1"],
-    "numeric": ["'NaN'", "12345678901234567890.123456789", "0.10", "-1e-20"],
-    "numeric(12, 3)": ["1.5", "-123456789.999"],
+    "numeric": ["'NaN'", "12345678901234567890.123456789", "0.10", "-1e-20", "1e39", "-1e1000", "1e41 + 1"],
+    "numeric(50, 2)": ["1e40", "0.25"],
+    "numeric(12, 3)": ["1.5", "-123456789.999", "'NaN'"],
+    "numeric(6, 2)[]": ["'{1.25,NaN,NULL}'"],
     "text": ["''", "'a''b\\c'", "E'tab\\tline\\n'", "'ünïcödé 🙂'", "NULL"],
     "varchar(5)": ["'abc'", "'abcde'"],
     "char(5)": ["'ab'", "'abcde'"],
     "bytea": ["'\\x00ff'", "''"],
-    "date": ["'2024-02-29'", "'0001-01-01'", "'9999-12-31'"],
+    "date": [
+        "'2024-02-29'",
+        "'0001-01-01'",
+        "'9999-12-31'",
+        "'infinity'",
+        "'-infinity'",
+        "'5874897-12-31'",
+        "'4713-01-01 BC'",
+    ],
     "time": ["'00:00:00'", "'23:59:59.999999'"],
-    "timestamp": ["'1999-12-31 23:59:59.999999'", "'0001-01-01 00:00:00'"],
-    "timestamptz": ["'2024-06-01 12:00:00+05:30'", "'1900-01-01 00:00:00Z'"],
+    "timestamp": [
+        "'1999-12-31 23:59:59.999999'",
+        "'0001-01-01 00:00:00'",
+        "'infinity'",
+        "'-infinity'",
+        "'294246-12-31 23:59:59.999999'",
+        "'4713-01-01 00:00:00 BC'",
+    ],
+    "timestamptz": ["'2024-06-01 12:00:00+05:30'", "'1900-01-01 00:00:00Z'", "'infinity'", "'-infinity'"],
     "interval": ["'1 year 2 mons 3 days 04:05:06.789'", "'-3 days'", "'0'"],
     "uuid": ["'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'"],
     "json": ['\'{"b": 1, "a": [1, 2, {"c": null}]}\''],
-    "jsonb": ['\'{"b": 1.5, "a": [1, "x"]}\'', "'null'", "'\"text\"'"],
+    "jsonb": ['\'{"b": 1.5, "a": [1, "x"]}\'', "'null'", "'\"text\"'", "'[1e400, -1e39]'"],
     "oid": ["4294967295"],
     "int4[]": ["'{}'", "'{1,NULL,3}'"],
     "text[]": ['\'{a,NULL,"q\\"uote","com,ma",""}\''],
-    "timestamptz[]": ["'{2024-01-01 00:00:00Z}'"],
+    "timestamptz[]": ["'{2024-01-01 00:00:00Z,infinity}'"],
+    "timestamptz(3)": ["'infinity'", "'2024-01-01 00:00:00.1236Z'"],
     "int4range": ["'[1,5)'", "'(1,5]'", "'empty'", "'(,)'", "'[3,]'", "NULL"],
     "int8range": ["'[-9223372036854775808,9223372036854775807)'"],
     "numrange": ["'(1.5,2]'", "'[,0]'"],
-    "daterange": ["'[2024-02-28,2024-02-29]'", "'(,2024-01-01)'"],
-    "tsrange": ["'[2024-01-01 00:00:00.5,2024-01-02)'"],
-    "tstzrange": ["'(2024-01-01 00:00+05,)'"],
+    "daterange": [
+        "'[2024-02-28,2024-02-29]'",
+        "'(,2024-01-01)'",
+        "'[2024-01-01,infinity]'",
+        "'[0044-03-15 BC,)'",
+        "'(-infinity,infinity)'",
+        "'[infinity,infinity]'",
+    ],
+    "tsrange": ["'[2024-01-01 00:00:00.5,2024-01-02)'", "'[-infinity,infinity]'"],
+    "tstzrange": ["'(2024-01-01 00:00+05,)'", "'[2024-01-01 00:00+05,infinity)'", "'(infinity,)'"],
     "daterange[]": ["'{\"[2024-01-01,2024-02-01)\",empty,NULL}'"],
 }
 
@@ -248,7 +251,7 @@ def test_values_of_every_type_are_the_same_by_snapshot_and_by_stream(
     ) as here:
         here.create_table("t")
         # json is jsonb here: spaces and the order of keys are those of jsonb.
-        casts = {"json": "::jsonb::text", "numeric": "", "numeric(12, 3)": ""}
+        casts = {"json": "::jsonb::text", "numeric": "", "numeric(12, 3)": "", "numeric(50, 2)": ""}
         shown = ", ".join(f"c{i}{casts.get(type_, '::text')}" for i, type_ in enumerate(VALUES))
         here.follows("t", columns=f"id, {shown}")
         database.run(*(row.replace("?", str(next(numbers)), 1) for row in rows))
@@ -261,23 +264,27 @@ def test_types_that_have_no_counterpart_come_as_text(server: HeadwaterServer, da
         database,
         "CREATE TYPE mood AS ENUM ('sad', 'happy')",
         "CREATE DOMAIN small AS int CHECK (VALUE < 10)",
+        "CREATE TYPE pair AS (a int, b text)",
         "CREATE TABLE t (id int PRIMARY KEY, m mood, d small, i inet, b bit(3), x xml, r int4range, mo money,"
-        " tz timetz, p point, ms mood[])",
+        " tz timetz, p point, ms mood[], c pair)",
         "INSERT INTO t VALUES (1, 'sad', 3, '10.0.0.1/8', B'101', '<a/>', '[1,5)', '12.34', '12:00+02',"
-        " '(1,2)', '{sad,happy}')",
+        " '(1,2)', '{sad,happy}', '(1,x)')",
+        "INSERT INTO t (id, c) VALUES (11, '(1,)'), (12, '(,)'), (13, NULL)",
     ) as here:
-        columns = "m, d, i, b, x, r, mo, tz, p, ms"
-        here.create_table("t", options=f"TEXT COLUMNS ({columns})")
+        columns = "m, d, i, b, x, r, mo, tz, p, ms, c"
+        here.create_table("t", options="TEXT COLUMNS (i, b, x, r, mo, tz, p, c)")  # enums and domains are
         printed = ", ".join(
-            f"CASE WHEN {column} IS NOT NULL THEN format('%s', {column}) END"
+            f"CASE WHEN {column} IS DISTINCT FROM NULL THEN format('%s', {column}) END"
             for column in columns.split(", ")
         )
         here.follows("t", upstream=f"id, {printed}")
         database.run(
             "INSERT INTO t VALUES (2, 'happy', 9, '::1', B'000', NULL, 'empty', '-1', '23:59:59-11',"
-            " '(0,0)', '{}')"
+            " '(0,0)', '{}', '(,y)')",
+            "INSERT INTO t (id, c) VALUES (21, '(1,)'), (22, '(,)'), (23, NULL)",
         )
         here.follows("t", upstream=f"id, {printed}")
+        assert here.rows("VERIFY TABLE t")[0][0] == "equal"
 
 
 def test_odd_tables_are_followed(server: HeadwaterServer, database: Database) -> None:
@@ -353,6 +360,30 @@ def test_a_partitioned_table_is_followed_as_one(server: HeadwaterServer, databas
         here.close()
 
 
+def shown_of(here: Following) -> dict[str, bool]:
+    """By name: whether all say that it is hydrated, running and less than five seconds behind."""
+    prefix = f"materialize.{here.schema}."
+
+    def agreed() -> dict[str, bool]:
+        rows = here.rows(
+            "SELECT o.name, h.hydrated, l.lag < '5 s', s.status = 'running' FROM mz_objects o"
+            " JOIN mz_internal.mz_hydration_statuses h ON h.object_id = o.id"
+            " JOIN mz_internal.mz_wallclock_global_lag l ON l.object_id = o.id"
+            " JOIN mz_internal.mz_source_statuses s ON s.id = o.id"
+            f" JOIN mz_schemas c ON c.id = o.schema_id WHERE c.name = '{here.schema}'"
+        )
+        with urlopen(f"http://127.0.0.1:{here.server.http_port}/metrics", timeout=10) as page:
+            text = page.read().decode()
+        found = re.findall(r'^headwater_status\{.*name="([^"]+)".*status="(\w+)".*\} 1', text, re.MULTILINE)
+        exposed = {name.removeprefix(prefix): word == "running" for name, word in found if prefix in name}
+        shown = {name: hydrated for name, hydrated, *_ in rows}
+        assert all(hydrated == near == running for _, hydrated, near, running in rows), rows
+        assert exposed == shown
+        return shown
+
+    return eventually(agreed, within_s=60.0)
+
+
 def test_a_changed_table_stops_alone_and_is_replaced_beside_itself(
     server: HeadwaterServer, database: Database
 ) -> None:
@@ -372,6 +403,9 @@ def test_a_changed_table_stops_alone_and_is_replaced_beside_itself(
         here.follows("a", columns="id, n")
         here.follows("c")
         assert "incompatible schema change: source table b" in here.error_of("b")
+        check_failed(here, "b", "incompatible schema change")
+        check_running(here, "src")
+        assert shown_of(here) == {"src": True, "a": True, "b": False, "c": True}
         here.create_table("a2", "a")
         here.create_table("b2", "b")
         here.follows("a2", "a")
@@ -404,22 +438,22 @@ def test_what_the_stream_does_not_say_is_found_all_the_same(
         here.close()
 
 
-def test_a_value_that_cannot_be_kept_stops_its_table_and_names_the_column(
+def test_a_key_that_cannot_be_stored_stops_its_table_and_names_the_column(
     server: HeadwaterServer, database: Database
 ) -> None:
     with following(
         server,
         database,
-        "CREATE TABLE a (id int PRIMARY KEY, at timestamptz)",
-        "CREATE TABLE b (id int PRIMARY KEY, at timestamptz)",
-        "INSERT INTO b VALUES (1, 'infinity')",
+        "CREATE TABLE a (at timestamptz PRIMARY KEY)",
+        "CREATE TABLE b (at timestamptz PRIMARY KEY)",
+        "INSERT INTO b VALUES ('294276-12-31 00:00:00Z')",
     ) as here:
         here.create_table("a")
         here.create_table("b")
-        assert 'column "at"' in here.error_of("b")
+        assert 'value "294276-12-31 00:00:00+00" of column "at", part of the key,' in here.error_of("b")
         here.follows("a")
-        database.run("INSERT INTO a VALUES (1, '-infinity')")
-        assert 'column "at"' in here.error_of("a")
+        database.run("INSERT INTO a VALUES ('294247-01-10 04:00:54.775807Z')")
+        assert 'column "at", part of the key,' in here.error_of("a")
 
 
 def test_a_subscription_tells_the_same_changes(server: HeadwaterServer, database: Database) -> None:
@@ -443,6 +477,7 @@ def test_a_subscription_tells_the_same_changes(server: HeadwaterServer, database
             eventually(partial(getattr, follower, "complete"))
         for statements in (
             ("UPDATE t SET n = n + 1", "INSERT INTO u VALUES (1), (1), (2)"),
+            ("UPDATE t SET id = id + 100; UPDATE t SET id = id - 99", "UPDATE t SET id = -id, n = 5"),
             ("BEGIN; TRUNCATE t, u; INSERT INTO t VALUES (1, 1, 'x'); INSERT INTO u VALUES (1); COMMIT",),
             (f"INSERT INTO t SELECT g, 0, {long} FROM generate_series(5, 9) AS g", "UPDATE t SET n = 7"),
             ("TRUNCATE t", "DELETE FROM u"),

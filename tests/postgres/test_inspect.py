@@ -8,6 +8,7 @@ hint) is compared with what the statement that made the table says.
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -16,26 +17,13 @@ import pytest
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import TransientError, UserError
 from headwater.core.types import RANGES, SqlType, array_of, format_type, numeric
-from headwater.sources.contract import Reference
 from headwater.sources.postgres.connection import connect
-from headwater.sources.postgres.inspect import Facts, inspect, pin, references
-from tests.postgres.conftest import Database
+from headwater.sources.postgres.inspect import check_room, inspect, pin
+from headwater.sources.postgres.pin import check_access
+from tests.postgres.asking import listed, look, no_secrets
+from tests.support.database import Database
 
 PREFIX = "POSTGRES source validation: "
-
-
-def no_secrets(id_: str) -> bytes:
-    raise AssertionError(f"secret {id_} was not to be asked for")
-
-
-def look(database: Database, publication: str = "p") -> Facts:
-    with connect(database.options(), no_secrets) as connection:
-        return inspect(connection, publication)
-
-
-def listed(database: Database, user: str = "postgres", publication: str = "p") -> dict[str, Reference]:
-    options = {"connection": database.options(user), "publication": publication}
-    return {reference.name: reference for reference in references(options, no_secrets)}
 
 
 def refused(call: Any, *arguments: Any) -> UserError:
@@ -81,10 +69,11 @@ def test_a_pinned_table_has_what_the_upstream_declares(database: Database) -> No
     # A unique constraint over a column that may be NULL makes no row unique.
     assert reference.relation.keys == ((0,), (1,))
     assert reference.discipline == "keyed"
-    details = reference.details
+    pinned = reference.pinned
+    details = pinned.reference
     assert details["oid"] == database.value("""SELECT '"Odd name"'::regclass::oid::int8""")
     assert (details["relkind"], details["identity"], details["row_filter"]) == ("r", "d", None)
-    assert details["columns"][3] == {
+    assert pinned.columns[3] == {
         "name": "at",
         "attnum": 6,
         "type_oid": 1184,
@@ -93,8 +82,8 @@ def test_a_pinned_table_has_what_the_upstream_declares(database: Database) -> No
         "text": False,
     }
     assert set(details) == {
-        *("oid", "database", "schema", "table", "relkind", "identity", "row_filter", "columns", "keys"),
-        *("published", "files"),
+        *("oid", "database", "schema", "table", "relkind", "identity", "row_filter"),
+        "left_out",
     }
 
 
@@ -181,7 +170,7 @@ def test_columns_that_are_not_published_are_not_there(database: Database) -> Non
     database.run("CREATE PUBLICATION p FOR TABLE t (c, a) WHERE (a > 7)")
     reference = pin(listed(database)["t"])
     assert reference.relation.column_names() == ("a", "c")
-    assert reference.details["row_filter"] == "(a > 7)"
+    assert reference.pinned.reference["row_filter"] == "(a > 7)"
     error = refused(pin, listed(database)["t"], ("b",))
     assert error.message == 'invalid TEXT COLUMNS option value: column "t.b" does not exist'
 
@@ -200,7 +189,7 @@ def test_partitions_are_listed_one_by_one_or_as_their_root(database: Database) -
     found = listed(database, publication="via_root")
     assert set(found) == {"root"}
     root = pin(found["root"])
-    assert (root.details["relkind"], root.discipline, root.relation.keys) == ("p", "keyed", ((0,),))
+    assert (root.pinned.reference["relkind"], root.discipline, root.relation.keys) == ("p", "keyed", ((0,),))
 
 
 def test_the_identity_of_a_root_is_that_of_its_partitions(database: Database) -> None:
@@ -254,6 +243,49 @@ def test_privileges_that_lack_are_listed_and_the_hint_mends_it(database: Databas
     assert pin(listed(database, database.role)["t"]).name == "t"
 
 
+def test_a_partition_that_may_not_be_read_is_told_of_with_the_others(database: Database) -> None:
+    database.run(
+        "CREATE SCHEMA s",
+        "CREATE TABLE root (a int PRIMARY KEY, b text) PARTITION BY RANGE (a)",
+        'CREATE TABLE "Low" PARTITION OF root FOR VALUES FROM (0) TO (10)',
+        "CREATE TABLE s.high (b text, a int NOT NULL)",
+        "ALTER TABLE root ATTACH PARTITION s.high FOR VALUES FROM (10) TO (20)",
+        "CREATE TABLE t (a int PRIMARY KEY)",
+        "CREATE PUBLICATION p FOR TABLE root, t WITH (publish_via_partition_root = true)",
+        f'GRANT SELECT ON root TO {database.role}; GRANT SELECT (a) ON "Low" TO {database.role}',
+    )
+    error = refused(pin, listed(database, database.role)["root"])
+    assert error.detail == (
+        "user lacks USAGE privileges for schemas s and"
+        ' user lacks SELECT privileges for tables public."Low", s.high'
+    )
+    found = listed(database, database.role)
+    error = refused(check_access, [(found["t"], ()), (found["root"], ("b",))])
+    assert str(error.detail).endswith("for tables public.t, s.high")
+    for statement in str(error.hint).partition(": ")[2].split("; "):
+        database.run(statement)
+    assert pin(listed(database, database.role)["root"], (), ("b",)).name == "root"
+
+
+def test_a_server_without_room_for_another_source_is_told_of(database: Database) -> None:
+    database.run("CREATE TABLE t (a int PRIMARY KEY)", "CREATE PUBLICATION p FOR TABLE t")
+    before = look(database)
+    check_room(before)
+    slot = f"room_{database.name}"
+    database.run(f"SELECT pg_create_physical_replication_slot('{slot}')")
+    try:
+        assert look(database).slots_left == before.slots_left - 1
+    finally:
+        database.run(f"SELECT pg_drop_replication_slot('{slot}')")
+    senders = database.value("SHOW max_wal_senders")
+    assert 0 < before.senders_left <= int(senders)
+    for facts, what in (
+        (replace(before, slots_left=0), "replication slot"),
+        (replace(before, senders_left=0), "WAL sender"),
+    ):
+        assert refused(check_room, facts).message == f"{PREFIX}server has no {what} left"
+
+
 def test_privileges_on_the_columns_that_are_taken_suffice(database: Database) -> None:
     database.run(
         "CREATE TABLE t (a int PRIMARY KEY, b int)",
@@ -281,34 +313,47 @@ def test_row_security_needs_a_role_that_bypasses_it(database: Database) -> None:
     assert pin(listed(database, database.role)["t"]).name == "t"
 
 
-def test_unsupported_types_are_listed_and_taken_as_text(database: Database) -> None:
-    database.run("CREATE TYPE mood AS ENUM ('sad', 'ok')", "CREATE DOMAIN small AS int")
-    database.run('CREATE TABLE t (id int PRIMARY KEY, m mood, "S" small, i inet, ms mood[])')
+def test_unsupported_types_are_listed_by_name_and_taken_as_text(database: Database) -> None:
+    database.run("CREATE TYPE pair AS (a int, b int)")
+    database.run('CREATE TABLE t (id int PRIMARY KEY, "P" pair, i inet, b bit(3)[])')
     database.run("CREATE PUBLICATION p FOR TABLE t")
-    oids = {
-        name: database.value(f"SELECT '{name}'::regtype::oid::int8") for name in ("mood", "small", "mood[]")
-    }
     error = refused(pin, listed(database)["t"])
     assert error.message == f"{PREFIX}referenced tables use unsupported types"
     assert str(error.detail).splitlines() == [
         "the following columns contain unsupported types:",
-        f"{database.name}.public.t.m (OID {oids['mood']})",
-        f"{database.name}.public.t.S (OID {oids['small']})",
-        f"{database.name}.public.t.i (OID 869)",
-        f"{database.name}.public.t.ms (OID {oids['mood[]']})",
+        f"{database.name}.public.t.P (public.pair)",
+        f"{database.name}.public.t.i (inet)",
+        f"{database.name}.public.t.b (bit(3)[])",
     ]
     assert error.hint == (
-        'Use TEXT COLUMNS (m, "S", i, ms) to ingest their text,'
-        ' or EXCLUDE COLUMNS (m, "S", i, ms) to leave them out.'
+        'Use TEXT COLUMNS ("P", i, b) to ingest their text, or EXCLUDE COLUMNS ("P", i, b) to leave them out.'
     )
-    reference = pin(listed(database)["t"], ("m", "S", "ms"), ("i",))
+    reference = pin(listed(database)["t"], ("P", "b"), ("i",))
     assert [(c.name, format_type(c.type)) for c in reference.relation.columns] == [
         ("id", "integer"),
-        ("m", "text"),
-        ("S", "text"),
-        ("ms", "text"),
+        ("P", "text"),
+        ("b", "text"),
     ]
-    assert [column["text"] for column in reference.details["columns"]] == [False, True, True, True]
+    assert [column["text"] for column in reference.pinned.columns] == [False, True, True]
+
+
+def test_enums_and_domains_are_text_without_being_asked_for(database: Database) -> None:
+    database.run(
+        "CREATE TYPE mood AS ENUM ('sad', 'ok')",
+        "CREATE DOMAIN small AS int",
+        "CREATE DOMAIN smaller AS small[]",
+        'CREATE TABLE t (id int PRIMARY KEY, m mood, "S" small, ms mood[], ss small[][], d smaller, n name)',
+        "CREATE PUBLICATION p FOR TABLE t",
+    )
+    reference = pin(listed(database)["t"])
+    columns = [(c.name, format_type(c.type)) for c in reference.relation.columns]
+    assert columns == [
+        ("id", "integer"),
+        *((name, "text") for name in ("m", "S", "ms", "ss", "d")),
+        ("n", "name"),
+    ]
+    asked = pin(listed(database)["t"], ("m", "S"))
+    assert asked.pinned == reference.pinned
 
 
 def test_names_of_objects_are_refused_in_their_own_words(database: Database) -> None:
@@ -369,6 +414,9 @@ def test_every_type_of_the_table_of_types_is_mapped_by_its_real_oid(database: Da
         "numeric(3,-2)": numeric(0),
         "numeric(2,4)": numeric(4),
         "numeric(39,3)": SqlType("numeric"),
+        "numeric(40,2)": SqlType("numeric"),
+        "numeric(39,-1)": SqlType("numeric"),
+        "numeric(40,2)[]": array_of(SqlType("numeric")),
         "date": SqlType("date"),
         "time": SqlType("time"),
         "time(2)": SqlType("time", scale=2),
@@ -397,16 +445,11 @@ def test_every_type_of_the_table_of_types_is_mapped_by_its_real_oid(database: Da
 UNSUPPORTED = (
     *("money", "point", "line", "lseg", "box", "path", "polygon", "circle", "inet", "cidr", "macaddr"),
     *("macaddr8", "timetz", "bit(3)", "varbit", "tsvector", "tsquery", "xml", "pg_lsn", "int4multirange"),
-    *("numeric(40,2)", "oidvector"),
+    "oidvector",
     *(
         "composite",
-        "mood",
-        "mood[]",
-        "small",
         "own_range",
         "money[]",
-        "numeric(40,2)[]",
-        "numeric(39,-1)",
         "tid",
     ),
     *("xid", "xid8", "txid_snapshot", "jsonpath", "int2vector[]", "own"),
@@ -415,9 +458,7 @@ UNSUPPORTED = (
 
 def test_every_other_type_is_unsupported_and_can_be_taken_as_text(database: Database) -> None:
     database.run(
-        "CREATE TYPE mood AS ENUM ('sad')",
         "CREATE TYPE composite AS (x int)",
-        "CREATE DOMAIN small AS int",
         "CREATE TYPE own_range AS RANGE (subtype = float8)",
         "CREATE TABLE own (x int)",
         f"CREATE TABLE t (id int PRIMARY KEY, {', '.join(f'c{n} {t}' for n, t in enumerate(UNSUPPORTED))})",

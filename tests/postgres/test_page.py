@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from headwater.sql.parse import parse_statements
-from tests.postgres.conftest import Database
+from tests.support.database import Database
 from tests.support.server import HeadwaterServer
 
 PAGE = Path(__file__).parents[2] / "docs/user/postgres.md"

@@ -1,6 +1,6 @@
 """The one reader of a source, on a real PostgreSQL without Spark: what it keeps, when it must not go on.
 
-Method: a reader is opened and driven as a source's thread drives it, `probe` and `plan_read`; its upstream
+Method: a reader is opened and driven as a source's thread drives it: probe, look, plan_read.  Its upstream
 waits for a standby that is not there, is put back to an earlier copy of itself, or the thread that
 receives is made to fail.
 """
@@ -22,10 +22,9 @@ from headwater.sources.postgres.frontier import LsnFrontier, lsn_text
 from headwater.sources.postgres.inspect import references
 from headwater.sources.postgres.reader import PostgresReader
 from headwater.sources.postgres.slot import drop_slot
-from headwater.sources.postgres.snapshot import PostgresPoint
 from headwater.sources.postgres.spool import Spool
-from tests.postgres.conftest import Database
-from tests.postgres.faulty import Faulty, committing, faulty, waiting_for_a_standby
+from tests.support.database import Database
+from tests.support.faulty import Faulty, committing, faulty, waiting_for_a_standby
 from tests.support.postgres import PostgresServer, running
 from tests.support.server import eventually
 
@@ -74,7 +73,7 @@ class Driven:
 
     def tick(self) -> int:
         """Read what there is; how many transactions the source has read by that."""
-        end = self.reader.probe(0)
+        end = self.reader.look((), {}, self.reader.probe(0)).end
         if end <= self.frontier:
             return 0
         reached, _ = self.reader.plan_read(self.frontier, end, (), {}, 1)
@@ -121,30 +120,28 @@ def export_of(database: Database, name: str) -> Export:
     options = options_of(database)
     found = next(r for r in references(options, secrets, None) if r.name == name)
     return Export(
-        "u1", found.path(), found.relation, found.relation.column_names(), found.discipline, (), found.details
+        "u1", found.path(), found.relation, found.relation.column_names(), found.discipline, (), found.pinned
     )
 
 
-def test_no_snapshot_is_taken_without_a_transaction_that_was_read(database: Faulty, tmp_path: Path) -> None:
+def test_nothing_is_read_before_it_shows(database: Faulty, tmp_path: Path) -> None:
     with driven(database, tmp_path) as source:
+        database.run("INSERT INTO a VALUES (0)")
+        source.read_one()
         with waiting_for_a_standby(database) as go_on:
             with committing(database, "INSERT INTO a VALUES (1)"):
-                source.read_one()
-                assert len(source.frontier.unshown) == 1
-                point = PostgresPoint(options_of(database), secrets, (export_of(database, "a"),))
-                with pytest.raises(TransientError, match="has committed and does not show yet"):
-                    point.take(source.frontier, {}, 1000)
-                # A later tick does not forget it, nor does another reader.
+                told = eventually(lambda: source.tick() == 0 and source.reader.waiting)
+                assert told
+                assert "has committed and does not show yet" in told[0]
+                # Nor what has come after it and shows.
                 database.run("INSERT INTO a VALUES (2)")
-                source.read_one()
-                assert len(source.frontier.unshown) == 1
+                spool = source.reader._spool
+                assert spool is not None
+                eventually(lambda: len(spool.ahead(2**63)[0]) == 2)
+                assert source.tick() == 0
                 go_on()
-            taken = point.take(source.frontier, {}, 1000)
-            assert taken.points["u1"]["snapshot"]
-            point.close()
-        database.run("INSERT INTO a VALUES (3)")
-        source.read_one()
-        assert not source.frontier.unshown
+            source.read_one()
+        eventually(lambda: not source.tick() and source.reader.waiting is None)
     drop_slot(options_of(database), secrets)
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.postgres.conftest import Database
-from tests.postgres.following import Following, following
+from tests.support.database import Database
+from tests.support.following import Following, following
 from tests.support.server import HeadwaterServer
 
 HISTORY = "RETAIN HISTORY FOR '1 hour'"

@@ -18,10 +18,10 @@ from headwater.sources.contract import Export
 from headwater.sources.postgres.frontier import LsnFrontier
 from headwater.sources.postgres.inspect import pin
 from headwater.sources.postgres.snapshot import PostgresPoint
-from tests.postgres.conftest import Database
-from tests.postgres.faulty import check_running, check_stalled, status
-from tests.postgres.following import Following, following
-from tests.postgres.test_inspect import listed, no_secrets
+from tests.postgres.asking import listed, no_secrets
+from tests.support.database import Database
+from tests.support.faulty import check_running, check_stalled, status
+from tests.support.following import Following, following, value_error_of
 from tests.support.postgres import PostgresServer
 from tests.support.server import HeadwaterServer, eventually
 
@@ -139,7 +139,7 @@ def test_rows_that_are_hidden_from_us_are_asked_for_and_never_left_out(
         here.run("DROP SOURCE src CASCADE", f"DROP CLUSTER {pool}")
 
 
-def test_bytes_that_are_no_text_end_their_table_alone(
+def test_bytes_that_are_no_text_are_an_error_of_their_row(
     server: HeadwaterServer, bytes_database: Database
 ) -> None:
     with following(
@@ -155,21 +155,24 @@ def test_bytes_that_are_no_text_end_their_table_alone(
         for name in ("bad", "later", "good"):
             here.create_table(name)
         here.create_table("partly", "bad", options="EXCLUDE COLUMNS (name)")
-        message = here.error_of("bad")
-        assert "column \"name\": value 'caf\\xe9' is not text in UTF-8" in message, message
+        message = value_error_of(here, "bad")
+        assert 'value "caf\\xe9" of column "name" in row (id)=(1)' in message, message
         bytes_database.run(
             "INSERT INTO later VALUES (1, 'fine', NULL)",
             "INSERT INTO good VALUES (2, 'tr\u00e8s', NULL)",
             "INSERT INTO later VALUES (2, 'x', ARRAY[E'\\377'])",
             "INSERT INTO bad VALUES (3, E'\\376', '{y}')",
         )
-        assert 'column "tags": value' in here.error_of("later")
+        assert 'value "{\\xff}" of column "tags" in row (id)=(2)' in value_error_of(here, "later")
         bytes_database.run("INSERT INTO good VALUES (3, 'after', NULL)")
         here.follows("good")
         here.follows("partly", "bad", columns="id, tags")
         assert here.rows("VERIFY TABLE good")[0][0] == "equal"
         assert here.rows("VERIFY TABLE partly")[0][0] == "equal"
         check_running(here, "src")
+        bytes_database.run("UPDATE bad SET name = 'fine'", "DELETE FROM later WHERE id = 2")
+        here.follows("bad")
+        here.follows("later")
 
 
 def test_a_session_that_is_ended_while_it_holds_a_snapshot_is_replaced(
@@ -196,7 +199,7 @@ def test_a_snapshot_whose_session_is_gone_does_not_count(database: Database) -> 
     """Without its lock the table may be rewritten, and then shows no rows to a snapshot from before."""
     database.run("CREATE TABLE t (id int PRIMARY KEY)", "CREATE PUBLICATION p FOR TABLE t")
     pinned = pin(listed(database)["t"])
-    export = Export("u1", pinned.path(), pinned.relation, ("id",), pinned.discipline, details=pinned.details)
+    export = Export("u1", pinned.path(), pinned.relation, ("id",), pinned.discipline, pinned=pinned.pinned)
     point = PostgresPoint({"connection": database.options(), "publication": "p"}, no_secrets, (export,))
     try:
         point.take(LsnFrontier(0, "", 1), {}, 1000)

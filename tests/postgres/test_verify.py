@@ -9,9 +9,9 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from tests.postgres.conftest import Database
-from tests.postgres.following import Following, following
-from tests.postgres.test_follow import THREE, Writer
+from tests.postgres.writing import THREE, Writer
+from tests.support.database import Database
+from tests.support.following import Following, following
 from tests.support.server import HeadwaterServer
 
 KEYLESS = ("CREATE TABLE u (n int, name text)", "ALTER TABLE u REPLICA IDENTITY FULL")

@@ -15,10 +15,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.postgres.clients import Repeated, Writer, wait_turns
-from tests.postgres.conftest import Database
-from tests.postgres.following import Following
+from tests.support.database import Database
 from tests.support.files import rows_about
+from tests.support.following import Following
+from tests.support.repeated import Repeated, Writer, wait_turns
 from tests.support.server import HeadwaterServer, eventually
 
 ROWS = 300

@@ -19,7 +19,7 @@ from typing import Any
 
 import psycopg
 
-from headwater.persist.layout import metadata_path
+from headwater.metadata.database import metadata_path
 from tests.support.clients import Client, Follower
 from tests.support.expected import Fed, check_equals_upstream, fed
 from tests.support.server import HeadwaterServer, descendants, eventually

@@ -51,6 +51,10 @@ class Client(ABC):
         if self._error is not None:
             raise self._error
 
+    @property
+    def alive(self) -> bool:
+        return self._thread.is_alive()
+
     def check_alive(self) -> None:
         """Raise what ended it, if anything did."""
         if self._error is not None:

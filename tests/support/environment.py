@@ -13,14 +13,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from headwater.catalog.store import CatalogStore
+from headwater.catalog.opening import open_catalog
 from headwater.coordinator.coordinator import Coordinator, initial_floor
 from headwater.coordinator.engine import Engine
 from headwater.coordinator.timestamps import Oracle
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.options import CLUSTER_NAME, LogOptions, SparkOptions, UnixAddress
-from headwater.persist.layout import SCRATCH, cluster_socket, metadata_path
-from headwater.persist.ledger import Ledger
+from headwater.persist.layout import cluster_socket, scratch_folder
+from headwater.persist.local import LocalStore
+from headwater.persist.opening import open_ledger
 from headwater.pgwire.server import PgWireServer
 from headwater.storage.controller import Controller
 from headwater.storage.supervisor import Supervisor
@@ -38,6 +39,7 @@ class Environment:
         self._thread = threading.Thread(target=self._loop.run_forever)
         self.coordinator: Coordinator
         self.server: PgWireServer
+        self.internal: PgWireServer  # the operator's address
 
     def __enter__(self) -> Environment:
         self._thread.start()
@@ -60,24 +62,34 @@ class Environment:
     def port(self) -> int:
         return self.server.port
 
+    @property
+    def internal_port(self) -> int:
+        return self.internal.port
+
     def dsn(self) -> str:
         return f"host=127.0.0.1 port={self.port} user=materialize dbname=materialize sslmode=disable"
 
     async def _start(self) -> None:
         data_dir, clock = self.data_dir, SYSTEM_CLOCK
-        catalog, ledger = CatalogStore(metadata_path(data_dir)), Ledger(metadata_path(data_dir))
+        catalog, ledger = open_catalog(data_dir), open_ledger(data_dir)
         oracle = Oracle(clock, initial_floor(catalog, ledger))
         address = UnixAddress(cluster_socket(data_dir, CLUSTER_NAME))
         supervisor = Supervisor(data_dir, CLUSTER_NAME, address, SparkOptions(), LogOptions())
         controller = Controller(supervisor, address, catalog.bump_epoch(), lambda: oracle.floor, clock)
-        engine = Engine(data_dir / SCRATCH)
-        self.coordinator = Coordinator(data_dir, catalog, ledger, controller, engine, clock, oracle)
+        engine = Engine(scratch_folder(data_dir))
+        self.coordinator = Coordinator(
+            LocalStore(data_dir), catalog, ledger, controller, engine, clock, oracle
+        )
         self.coordinator.start()
         self.server = PgWireServer(self.coordinator, "127.0.0.1", 0, internal=False)
-        await self.server.start()
+        self.internal = PgWireServer(self.coordinator, "127.0.0.1", 0, internal=True)
+        for server in (self.server, self.internal):
+            await server.bind()
+            await server.open()
 
     async def _stop(self) -> None:
         await self.server.stop(1.0)
+        await self.internal.stop(1.0)
         await self.coordinator.stop()
         self.coordinator.ledger.close()
         self.coordinator.catalog.close()

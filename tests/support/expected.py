@@ -8,7 +8,6 @@ process from what the catalog says of the source and of the table's export.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,9 +16,9 @@ from typing import Any
 
 import psycopg
 
-from headwater.persist.layout import metadata_path
 from headwater.sources.contract import Export
-from headwater.sources.load_generator import LOAD_GENERATOR, read
+from headwater.sources.load_generator import KIND, read
+from tests.support.metadata import metadata_rows
 
 _CHUNK_ROWS = 1_000_000
 
@@ -35,7 +34,7 @@ class Fed:
 
     def rows_at(self, offset: int | None) -> Counter[tuple[Any, ...]]:
         """The rows once the source has progressed to `offset`; None is its end."""
-        at = LOAD_GENERATOR.frontier_from_json(offset)
+        at = KIND.frontier_from_json(offset)
         found: Counter[tuple[Any, ...]] = Counter()
         for chunk in read.plan_snapshot(self.options, self.export, at, _CHUNK_ROWS):
             for batch in read.snapshot(chunk):
@@ -57,8 +56,7 @@ def _plain(value: Any) -> Any:
 
 def fed(data_dir: Path, table: str) -> Fed:
     """What the catalog says of a table that is fed by a load generator."""
-    with sqlite3.connect(f"file:{metadata_path(data_dir)}?mode=ro", uri=True) as catalog:
-        rows = catalog.execute("SELECT id, name, kind, details, dependencies FROM item").fetchall()
+    rows = metadata_rows(data_dir, "SELECT id, name, kind, details, dependencies FROM item")
     by_id = {row[0]: row for row in rows}
     found = next(row for row in rows if row[1] == table and row[2] == "table")
     source = next(by_id[id_] for id_ in json.loads(found[4]) if by_id[id_][2] == "source")

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 from headwater.options import CLUSTER_NAME
-from headwater.persist.layout import metadata_path
-from headwater.persist.ledger import Ledger
+from headwater.persist.layout import UNFINISHED
+from headwater.persist.local import LocalStore
+from headwater.persist.opening import open_ledger
 from headwater.persist.retention import sweep
 from headwater.persist.state import delta_files
+from tests.support.metadata import metadata_rows
 
 
 def data_files(data_dir: Path) -> set[str]:
     """Every data file of every table, relative to the data directory."""
-    found = data_dir.glob("tables/*/*/*.parquet")
+    found = [*data_dir.glob("tables/*/*/*.parquet"), *data_dir.glob(f"tables/*/*/*{UNFINISHED}")]
     return {file.relative_to(data_dir).as_posix() for file in found if file.parent.name != "_delta_log"}
 
 
 def check_files(data_dir: Path) -> int:
     """The ledger names only files that exist, and the sweeper takes only others; returns how many it took."""
-    Ledger(metadata_path(data_dir), "environment").close()  # the one before names nothing any more
-    ledger = Ledger(metadata_path(data_dir), f"cluster-{CLUSTER_NAME}")
+    open_ledger(data_dir, "environment").close()  # the one before names nothing any more
+    ledger = open_ledger(data_dir, f"cluster-{CLUSTER_NAME}")
     try:
         named = {path for id_ in ledger.collections() for path in ledger.named_paths(id_)}
         present = data_files(data_dir)
         assert not named - present, f"the ledger names files that are not there: {sorted(named - present)}"
         # A process that died between a Delta version and the ledger leaves files to outside readers.
-        shown = {path for id_ in ledger.collections() for path in delta_files(data_dir, id_)}
-        removed = set(sweep(ledger, data_dir, frozenset))
+        shown = {path for id_ in ledger.collections() for path in delta_files(LocalStore(data_dir), id_)}
+        removed = set(sweep(ledger, LocalStore(data_dir), frozenset))
         assert removed == present - named - shown
         assert data_files(data_dir) == (named | shown) & present
         known = {f"tables/{id_}" for id_ in ledger.collections()}
@@ -41,25 +42,18 @@ def check_files(data_dir: Path) -> int:
 
 def states_of(data_dir: Path, collection_id: str) -> list[int]:
     """The timestamps of the states that the ledger has of a table, oldest first."""
-    with sqlite3.connect(f"file:{metadata_path(data_dir)}?mode=ro", uri=True) as ledger:
-        sql = "SELECT as_of FROM ledger_state WHERE collection_id = ? ORDER BY as_of"
-        return [row[0] for row in ledger.execute(sql, (collection_id,))]
+    sql = "SELECT as_of FROM ledger_state WHERE collection_id = ? ORDER BY as_of"
+    return [row[0] for row in metadata_rows(data_dir, sql, collection_id)]
 
 
 def rows_about(data_dir: Path, collection_id: str) -> int:
     """How many rows of the ledger are about this table or source."""
-    tables = ("collection", "change_file", "state", "state_file", "chunk", "error")
-    with sqlite3.connect(f"file:{metadata_path(data_dir)}?mode=ro", uri=True) as ledger:
-        counts = [
-            ledger.execute(
-                f"SELECT count(*) FROM ledger_{table} WHERE collection_id = ?", (collection_id,)
-            ).fetchone()[0]
-            for table in tables
-        ]
-        counts += [
-            ledger.execute(
-                f"SELECT count(*) FROM ledger_{table} WHERE writer_id = ?", (collection_id,)
-            ).fetchone()[0]
-            for table in ("writer", "binding")
-        ]
-    return sum(counts)
+    columns = dict.fromkeys(("collection", "change_file", "state", "state_file"), "collection_id")
+    columns |= {
+        "chunk": "collection_id",
+        "error": "collection_id",
+        "writer": "writer_id",
+        "binding": "writer_id",
+    }
+    counts = (f"(SELECT count(*) FROM ledger_{name} WHERE {column} = ?1)" for name, column in columns.items())
+    return int(metadata_rows(data_dir, f"SELECT {' + '.join(counts)}", collection_id)[0][0])

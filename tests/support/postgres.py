@@ -1,10 +1,11 @@
 """A throwaway PostgreSQL 15 for tests.
 
-Debian's binaries, a cluster of its own in the given directory, logical replication on,
+Debian's binaries, a cluster of its own in a directory of its own, logical replication on,
 nothing synced to disk, trust on 127.0.0.1.  PostgreSQL refuses to run as root, so that as
-root everything is run as the user `postgres`, who must then be able to reach the directory.
+root everything is run as the user `postgres`, who must be able to reach the directory: it is none
+of pytest's, which every run of pytest closes to others when it starts.
 
-    with PostgresServer(directory) as server:
+    with PostgresServer() as server:
         psycopg.connect(server.dsn())
 
 `settings` are lines for postgresql.conf, after ours; `access` takes the place of pg_hba.conf; `files` are put
@@ -24,7 +25,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from types import TracebackType
 
 import pytest
@@ -62,13 +63,10 @@ def available() -> bool:
 
 @contextmanager
 def running(access: str | None = None) -> Iterator[PostgresServer]:
-    """A server for a fixture, in a folder that no other run of pytest closes to the user it runs as."""
+    """A server for a fixture."""
     if not available():
         pytest.skip("PostgreSQL 15 is not installed")
-    with (
-        TemporaryDirectory(prefix="upstream-") as directory,
-        PostgresServer(Path(directory), access=access) as server,
-    ):
+    with PostgresServer(access=access) as server:
         yield server
 
 
@@ -76,13 +74,9 @@ class PostgresServer:
     """One server; its directory is removed when it stops."""
 
     def __init__(
-        self,
-        directory: Path,
-        settings: str = "",
-        access: str | None = None,
-        files: Mapping[str, bytes] | None = None,
+        self, settings: str = "", access: str | None = None, files: Mapping[str, bytes] | None = None
     ) -> None:
-        self.directory = directory / "postgres"
+        self.directory = Path(mkdtemp(prefix="upstream-"))
         self._settings = settings
         self._access = access
         self._files = files or {}
@@ -93,7 +87,6 @@ class PostgresServer:
 
     def start(self) -> PostgresServer:
         """Make a cluster and wait until it answers."""
-        self.directory.mkdir(parents=True)
         self._let_in()
         # Sorted by bytes, as the product does, but with upper and lower case beyond ASCII.
         options = "-A trust -U postgres -E UTF8 --locale=C --lc-ctype=C.UTF-8 --no-sync"
@@ -126,10 +119,9 @@ class PostgresServer:
             raise
         return self
 
-    def standby(self, directory: Path) -> PostgresServer:
+    def standby(self) -> PostgresServer:
         """A copy that follows this server, running in a directory of its own."""
-        made = PostgresServer(directory, self._settings)
-        made.directory.mkdir(parents=True)
+        made = PostgresServer(self._settings)
         made._let_in()
         made._run(
             "pg_basebackup", "-d", self.dsn(), "-D", str(made._data), "-R", "-X", "stream", "-c", "fast"
@@ -218,15 +210,10 @@ class PostgresServer:
         return "postgres" if os.geteuid() == 0 else None
 
     def _let_in(self) -> None:
-        """As root: the directory becomes the other user's, and the way to it passable."""
+        """As root: the directory becomes the other user's."""
         user = self._user()
-        if user is None:
-            return
-        shutil.chown(self.directory, user, user)
-        for above in self.directory.parents:
-            mode = above.stat().st_mode
-            if not mode & 0o001:
-                above.chmod(mode | 0o011)
+        if user is not None:
+            shutil.chown(self.directory, user, user)
 
     def _private(self, path: Path, content: bytes) -> None:
         path.write_bytes(content)

@@ -3,8 +3,10 @@
     proxy.cut()             every connection is closed now
     proxy.lead_to(port)     ... and new ones lead to another server
     proxy.refuse()          ... and new ones are refused, until `accept()`
-    proxy.stall()           connections stay open and new ones are taken, and nothing passes, until `flow()`
+    proxy.swallow()         connections stay open and new ones are taken, and what is sent on them is lost;
+                            on those of after `pass_on()` it passes
     proxy.cut_within(text)  the next time the server sends this, half of it passes and the connection ends
+    proxy.swallow_within(text)   ... and everything is swallowed from there on
     proxy.orphan()          clients that go are not told to the server, until `release()`
 
 Not here: what is said over the connections.
@@ -33,8 +35,7 @@ class Proxy:
         self._lock = threading.Lock()
         self._marker = b""
         self.cut_count = 0
-        self.flowing = threading.Event()
-        self.flowing.set()
+        self.swallowing = self._swallowing_there = False
         self.orphaning = False
         self._refusing = False
         self._serve()
@@ -62,14 +63,20 @@ class Proxy:
         self._listener = _listen(self.port)
         self._serve()
 
-    def stall(self) -> None:
-        self.flowing.clear()
+    def swallow(self) -> None:
+        self.swallowing = True
+        with self._lock:
+            for link in self._links:
+                link.mute = True
 
-    def flow(self) -> None:
-        self.flowing.set()
+    def pass_on(self) -> None:
+        self.swallowing = self._swallowing_there = False
 
     def cut_within(self, text: str) -> None:
         self._marker = text.encode()
+
+    def swallow_within(self, text: str) -> None:
+        self._marker, self._swallowing_there = text.encode(), True
 
     def orphan(self) -> None:
         self.orphaning = True
@@ -79,7 +86,6 @@ class Proxy:
 
     def close(self) -> None:
         self.refuse()
-        self.flow()
 
     def __enter__(self) -> Proxy:
         return self
@@ -105,6 +111,12 @@ class Proxy:
             self.cut_count += 1
         return data[: max(end, 0)]
 
+    def swallows_there(self) -> bool:
+        """Whether everything is swallowed from the marker on, as it then is."""
+        if self._swallowing_there:
+            self.swallow()
+        return self._swallowing_there
+
     @property
     def marker_bytes(self) -> int:
         return len(self._marker)
@@ -129,6 +141,7 @@ class Proxy:
                 continue
             link = _Link(self, client, server)
             with self._lock:
+                link.mute = self.swallowing
                 self._links.add(link)
             link.start()
             if self._refusing:
@@ -142,6 +155,7 @@ class _Link:
         self._proxy = proxy
         self._client = client
         self._server = server
+        self.mute = False
 
     def start(self) -> None:
         for pump in (self._up, self._down):
@@ -154,22 +168,25 @@ class _Link:
     def _up(self) -> None:
         with suppress(OSError):
             while data := self._client.recv(CHUNK_BYTES):
-                self._proxy.flowing.wait()
-                self._server.sendall(data)
-        if not self._proxy.orphaning:
+                if not self.mute:
+                    self._server.sendall(data)
+        if not self.mute and not self._proxy.orphaning:
             self._end()
 
     def _down(self) -> None:
         before = b""
         with suppress(OSError):
             while data := self._server.recv(CHUNK_BYTES):
-                self._proxy.flowing.wait()
+                if self.mute:
+                    continue
                 half = self._proxy.halved(before, data)
                 if half is not None:
                     self._client.sendall(half)
-                    self._proxy.forget(self)
-                    self.cut()
-                    return
+                    if not self._proxy.swallows_there():
+                        self._proxy.forget(self)
+                        self.cut()
+                        return
+                    continue
                 before = (before + data)[-self._proxy.marker_bytes :] if self._proxy.marker_bytes else b""
                 with suppress(OSError):
                     self._client.sendall(data)

@@ -133,6 +133,15 @@ class HeadwaterServer:
         """A session in autocommit."""
         return psycopg.connect(self.dsn(), autocommit=True, **options)
 
+    def connect_operator(self) -> psycopg.Connection[Any]:
+        """A session on the operator's address."""
+        return psycopg.connect(f"{self.dsn()} port={self.internal_port}", autocommit=True)
+
+    def operate(self, sql: str) -> None:
+        """One statement as the operator."""
+        with self.connect_operator() as connection:
+            connection.execute(sql.encode())
+
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         """One statement in a session of its own."""
         with self.connect() as connection:
@@ -146,7 +155,7 @@ class HeadwaterServer:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
 
@@ -166,6 +175,12 @@ class HeadwaterServer:
                 return pid if pid == self.cluster_pid() else None
         except OSError:
             return None
+
+    def started_cluster(self) -> bool:
+        """Whether the cluster is a child of this server, and not of one that ran before it."""
+        assert self.process is not None
+        status = Path(f"/proc/{self.cluster_pid()}/status").read_text()
+        return f"PPid:\t{self.process.pid}\n" in status
 
     def kill_cluster(self) -> None:
         """As a power cut would."""

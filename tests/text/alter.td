@@ -13,7 +13,7 @@
 ALTER TABLE
 
 ! SELECT * FROM t;
-XX000: unknown catalog item 't'
+42P01: unknown catalog item 't'
 
 > SELECT * FROM w;
 1
@@ -31,10 +31,10 @@ ALTER VIEW
 1
 
 ! ALTER TABLE u RENAME TO w;
-42710: catalog item 'w' already exists
+42P07: catalog item 'w' already exists
 
 ! ALTER TABLE nothing RENAME TO x;
-XX000: unknown catalog item 'nothing'
+42P01: unknown catalog item 'nothing'
 
 = ALTER TABLE IF EXISTS nothing RENAME TO x;
 ALTER TABLE
@@ -53,7 +53,7 @@ ALTER SOURCE
 > SELECT create_sql FROM (SHOW CREATE TABLE users);
 CREATE TABLE materialize.$schema.users\nFROM SOURCE materialize.$schema.auction (REFERENCE = mz_load_generators.auction.users);
 
-# Swapping tables: each name now means the other; dependents go on reading what they read.
+# Swapping tables: each name now means the other, to views as well; these keep their columns.
 > CREATE TABLE old (a int);
 
 > CREATE TABLE new (a int, more text);
@@ -63,6 +63,18 @@ CREATE TABLE materialize.$schema.users\nFROM SOURCE materialize.$schema.auction 
 > INSERT INTO new VALUES (2, 'new');
 
 > CREATE VIEW on_old AS SELECT * FROM old;
+
+> CREATE VIEW on_that AS SELECT sum(a) AS s FROM on_old;
+
+> CREATE VIEW on_new AS SELECT more FROM new;
+
+! ALTER TABLE old SWAP WITH new;
+2BP01: cannot swap table "old" with "new": view "materialize.$schema.on_new" uses column "more" of "materialize.$schema.new", which would not have it
+
+> DROP VIEW on_new;
+
+! ALTER TABLE old SWAP WITH old;
+22023: cannot swap table "old" with itself
 
 = ALTER TABLE old SWAP WITH new;
 ALTER TABLE
@@ -74,7 +86,16 @@ ALTER TABLE
 1
 
 > SELECT * FROM on_old;
-1
+2
+
+> SELECT * FROM on_that;
+2
+
+> SELECT create_sql FROM (SHOW CREATE VIEW on_old);
+CREATE VIEW materialize.$schema.on_old\nAS SELECT * FROM (SELECT a FROM materialize.$schema.old) AS old;
+
+= DROP TABLE new;
+DROP TABLE
 
 > SELECT create_sql FROM (SHOW CREATE TABLE old);
 CREATE TABLE materialize.$schema.old (a pg_catalog.int4, more pg_catalog.text);
@@ -90,7 +111,7 @@ ALTER VIEW
 two
 
 ! ALTER TABLE old SWAP WITH v1;
-XX000: v1 is a view not a table
+42809: v1 is a view not a table
 
 ! ALTER SOURCE auction SWAP WITH auction;
 0A000: ALTER SOURCE .. SWAP WITH ... not yet supported
@@ -146,8 +167,11 @@ blue
 ! ALTER SCHEMA $schema_red RENAME TO $schema_blue;
 42P06: schema '$schema_blue' already exists
 
+! ALTER SCHEMA $schema_red SWAP WITH $schema_red;
+22023: cannot swap schema "$schema_red" with itself
+
 ! ALTER SCHEMA $schema_red SWAP WITH nothing;
-XX000: unknown schema 'nothing'
+3F000: unknown schema 'nothing'
 
 = DROP SCHEMA $schema_red, $schema_blue CASCADE;
 DROP SCHEMA
@@ -185,14 +209,22 @@ ALTER SOURCE
 0A000: ALTER SOURCE SET CLUSTER not yet supported
 
 ! ALTER SOURCE auction DROP SUBSOURCE users;
-XX000: source materialize.$schema.auction has no subsources: tables are created from it
+42809: source materialize.$schema.auction has no subsources: tables are created from it
 HINT: CREATE TABLE .. FROM SOURCE materialize.$schema.auction (REFERENCE ..), and DROP TABLE, do what is wanted.
 
 ! ALTER SOURCE auction ADD SUBSOURCE bids;
-XX000: source materialize.$schema.auction has no subsources: tables are created from it
+42809: source materialize.$schema.auction has no subsources: tables are created from it
 
 = ALTER SOURCE auction REFRESH REFERENCES;
 ALTER SOURCE
+
+! ALTER SOURCE auction RESYNC;
+0A000: cannot resync multi-output load generator sources
+DETAIL: Nothing can get lost between source "materialize.$schema.auction" and its upstream.
+
+= ALTER SOURCE IF EXISTS nothing RESYNC;
+ALTER SOURCE
+NOTICE: source "nothing" does not exist, skipping
 
 # Comments.
 = COMMENT ON TABLE u IS 'a table''s comment';
@@ -239,8 +271,30 @@ COMMENT
 u | 
 
 # ALTER SYSTEM is the operator's.
-! ALTER SYSTEM SET nothing = 1;
+! ALTER SYSTEM SET force_source_table_syntax = on;
+42501: permission denied to alter system
+HINT: Connect to the operator's address, which the server was given by --internal-sql-address.
+
+! ALTER SYSTEM RESET ALL;
+42501: permission denied to alter system
+
+operator! ALTER SYSTEM SET nothing = 1;
 42704: unrecognized configuration parameter "nothing"
+
+# So is what a new environment begins with.
+! DROP CLUSTER quickstart CASCADE;
+42501: cluster 'quickstart' cannot be dropped
+
+! DROP DATABASE materialize CASCADE;
+42501: database 'materialize' cannot be dropped
+
+! DROP SCHEMA materialize.public CASCADE;
+42501: schema 'public' cannot be dropped
+DETAIL: A new environment begins with it, and sessions that name no other use it.
+HINT: Drop what is in it, object by object. To drop the schema itself: Connect to the operator's address, which the server was given by --internal-sql-address.
+
+operator! DROP VIEW mz_catalog.mz_tables;
+42501: system item 'mz_catalog.mz_tables' cannot be modified
 
 ! SET force_source_table_syntax = on;
 55P02: parameter "force_source_table_syntax" cannot be changed by a session

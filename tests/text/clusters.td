@@ -23,6 +23,14 @@ ALTER CLUSTER
 s | paused | There is currently no replica running this source
 c | paused | There is currently no replica running this source
 
+? SELECT n.name, h.status FROM mz_internal.mz_source_status_history h JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = h.source_id WHERE n.schema_name = '$schema' ORDER BY n.name, h.occurred_at, h.status DESC;
+c | starting
+c | running
+c | paused
+s | starting
+s | running
+s | paused
+
 > SELECT count(*) FROM mz_catalog.mz_cluster_replicas r JOIN mz_catalog.mz_clusters c ON c.id = r.cluster_id WHERE c.name = '$schema_pool';
 0
 
@@ -65,6 +73,16 @@ CREATE SOURCE materialize.$schema.s\nIN CLUSTER $schema_other\nFROM LOAD GENERAT
 
 ! ALTER CLUSTER $schema_other SET (REPLICATION FACTOR -1);
 ...
+
+! ALTER CLUSTER $schema_other SET (REPLICATION FACTOR 3);
+0A000: a cluster cannot have a REPLICATION FACTOR of 3
+HINT: Use REPLICATION FACTOR 1, or 0 to pause the sources of the cluster.
+
+! CREATE CLUSTER x (SIZE 'small', REPLICATION FACTOR 2);
+0A000: a cluster cannot have a REPLICATION FACTOR of 2
+
+! CREATE CLUSTER x (SIZE 'small', MANAGED = false);
+0A000: clusters with MANAGED = false not yet supported
 
 ! CREATE CLUSTER x (NONSENSE 1);
 42601: Expected one of ...

@@ -16,6 +16,7 @@ materialize.$schema.pg | CREATE CONNECTION materialize.$schema.pg\nTO POSTGRES (
 # The historical form; a password that is written out is not shown.
 = CREATE CONNECTION old FOR POSTGRES HOST 'db.example', DATABASE = d, USER u, PASSWORD 'hunter2' WITH (VALIDATE false);
 CREATE CONNECTION
+WARNING: the password is kept in the catalog as it is written
 
 > SELECT create_sql FROM (SHOW CREATE CONNECTION old);
 CREATE CONNECTION materialize.$schema.old\nTO POSTGRES (HOST = 'db.example', DATABASE = 'd', USER = 'u', PASSWORD = '********');
@@ -42,45 +43,45 @@ NOTICE: connection "pg" already exists, skipping
 
 # Options.
 ! CREATE CONNECTION c TO POSTGRES (DATABASE d, USER u);
-XX000: HOST option is required
+22023: HOST option is required
 
 ! CREATE CONNECTION c TO POSTGRES (HOST h, USER u);
-XX000: DATABASE option is required
+22023: DATABASE option is required
 
 ! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d);
-XX000: USER option is required
+22023: USER option is required
 
 ! CREATE CONNECTION c TO POSTGRES (HOST h, HOST i, DATABASE d, USER u);
 42601: HOST specified more than once
 POSITION: 42
 
 ! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d, USER u, SSL MODE 'sometimes');
-XX000: invalid CONNECTION: unknown SSL MODE "sometimes"
+22023: invalid CONNECTION: unknown SSL MODE "sometimes"
 HINT: It is one of disable, require, verify-ca, verify-full.
 
 ! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d, USER u, SSL KEY SECRET key);
-XX000: invalid CONNECTION: both SSL KEY and SSL CERTIFICATE are required
+22023: invalid CONNECTION: both SSL KEY and SSL CERTIFICATE are required
 
 ! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d, USER u, SSL CERTIFICATE 'x');
-XX000: invalid CONNECTION: both SSL KEY and SSL CERTIFICATE are required
+22023: invalid CONNECTION: both SSL KEY and SSL CERTIFICATE are required
 
 ! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d, USER u, SSL MODE verify_ca);
-XX000: invalid CONNECTION: SSL MODE verify-ca requires SSL CERTIFICATE AUTHORITY
+22023: invalid CONNECTION: SSL MODE verify-ca requires SSL CERTIFICATE AUTHORITY
 
 ! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d, USER u, SSL CERTIFICATE 'x', SSL KEY 'hunter2');
-XX000: SSL KEY must be a secret
+22023: SSL KEY must be a secret
 
 ! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d, USER u, PORT 70000);
-XX000: PORT must be a number from 1 to 65535
+22023: PORT must be a number from 1 to 65535
 
 ! CREATE CONNECTION c TO POSTGRES (HOST, DATABASE d, USER u);
-XX000: HOST must be a string
+22023: HOST must be a string
 
 ! CREATE CONNECTION c TO POSTGRES (HOST SECRET key, DATABASE d, USER u);
-XX000: HOST must be a string
+22023: HOST must be a string
 
 ! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d, USER u, BROKER 'b:9092');
-XX000: POSTGRES connections do not support BROKER values
+22023: POSTGRES connections do not support BROKER values
 
 ! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d, USER u, SSH TUNNEL t);
 0A000: POSTGRES connections with SSH TUNNEL not yet supported
@@ -89,10 +90,10 @@ XX000: POSTGRES connections do not support BROKER values
 42601: Expected one of HOST or PORT or DATABASE or USER or PASSWORD or SSL, found identifier "frob"
 
 ! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d, USER u, PASSWORD SECRET nothing);
-XX000: unknown catalog item 'nothing'
+42704: unknown catalog item 'nothing'
 
 ! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d, USER u, PASSWORD SECRET pg);
-XX000: pg is a connection not a secret
+42809: pg is a connection not a secret
 
 # Kinds that are known by name.
 ! CREATE CONNECTION c TO KAFKA (BROKER 'b:9092');
@@ -127,10 +128,10 @@ HINT: Check HOST and PORT, and that the server listens there (listen_addresses).
 58000: failed to lookup address information: ...
 
 ! VALIDATE CONNECTION c;
-XX000: unknown catalog item 'c'
+42704: unknown catalog item 'c'
 
 ! VALIDATE CONNECTION pgpass;
-XX000: pgpass is a secret not a connection
+42809: pgpass is a secret not a connection
 
 > CREATE CONNECTION unreachable TO POSTGRES (HOST '127.0.0.1', PORT 1, DATABASE d, USER u) WITH (VALIDATE = false);
 
@@ -154,6 +155,7 @@ CREATE CONNECTION materialize.$schema.pg\nTO POSTGRES (HOST = 'db.example', DATA
 
 = ALTER CONNECTION old SET (HOST 'other.example') WITH (VALIDATE = false);
 ALTER CONNECTION
+WARNING: the password is kept in the catalog as it is written
 
 > SELECT create_sql FROM (SHOW CREATE CONNECTION old);
 CREATE CONNECTION materialize.$schema.old\nTO POSTGRES (HOST = 'other.example', DATABASE = 'd', USER = 'u', PASSWORD = '********');
@@ -162,10 +164,10 @@ CREATE CONNECTION materialize.$schema.old\nTO POSTGRES (HOST = 'other.example', 
 58000: error connecting to server: Connection refused
 
 ! ALTER CONNECTION pg DROP (HOST) WITH (VALIDATE = false);
-XX000: HOST option is required
+22023: HOST option is required
 
 ! ALTER CONNECTION pg SET (PORT 1), DROP (PORT);
-XX000: cannot both SET and DROP/RESET options PORT
+42601: cannot both SET and DROP/RESET options PORT
 
 ! ALTER CONNECTION pg SET (PORT 1), SET (PORT 2);
 42601: PORT specified more than once
@@ -174,7 +176,7 @@ XX000: cannot both SET and DROP/RESET options PORT
 42601: ...
 
 ! ALTER CONNECTION pg SET (BROKERS ('a:1', 'b:2')) WITH (VALIDATE = false);
-XX000: POSTGRES connections do not support BROKERS values
+22023: POSTGRES connections do not support BROKERS values
 
 ! ALTER CONNECTION pg ROTATE KEYS;
 0A000: ALTER CONNECTION ... ROTATE KEYS not yet supported
@@ -183,10 +185,10 @@ XX000: POSTGRES connections do not support BROKERS values
 0A000: ALTER CONNECTION ... OWNER TO not yet supported
 
 ! ALTER CONNECTION nothing SET (PORT 1);
-XX000: unknown catalog item 'nothing'
+42704: unknown catalog item 'nothing'
 
 ! ALTER CONNECTION pgpass SET (PORT 1);
-XX000: pgpass is a secret not a connection
+42809: pgpass is a secret not a connection
 
 = ALTER CONNECTION IF EXISTS nothing SET (PORT 1);
 ALTER CONNECTION
@@ -214,13 +216,13 @@ warehouse | postgres | the big one
 
 # A connection is no relation.
 ! SELECT * FROM warehouse;
-XX000: catalog item 'materialize.$schema.warehouse' is a connection and so cannot be depended upon
+42809: catalog item 'materialize.$schema.warehouse' is a connection and so cannot be depended upon
 
 ! SHOW COLUMNS FROM warehouse;
-XX000: materialize.$schema.warehouse is a connection and so does not have columns
+42809: materialize.$schema.warehouse is a connection and so does not have columns
 
 ! SUBSCRIBE warehouse;
-XX000: 'materialize.$schema.warehouse' cannot be subscribed to because it is a connection
+42809: 'materialize.$schema.warehouse' cannot be subscribed to because it is a connection
 
 # What the catalog shows.
 > SELECT c.name, c.type, o.type, c.create_sql LIKE '%hunter%', c.redacted_create_sql LIKE '%example%' FROM mz_catalog.mz_connections c JOIN mz_catalog.mz_objects o USING (id) JOIN mz_catalog.mz_schemas s ON s.id = c.schema_id WHERE s.name = '$schema';
@@ -245,7 +247,7 @@ HINT: Use DROP ... CASCADE to drop the dependent objects too.
 DROP SECRET
 
 ! DROP CONNECTION "Pg Pass";
-XX000: Pg Pass is a secret not a connection
+42809: Pg Pass is a secret not a connection
 
 = DROP CONNECTION IF EXISTS nothing, old;
 DROP CONNECTION
@@ -255,3 +257,36 @@ NOTICE: connection "nothing" does not exist, skipping
 DROP SECRET
 
 > SHOW OBJECTS;
+
+# A socket of the machine is reached as the server's own user: only if the operator has allowed it.
+! CREATE CONNECTION peer TO POSTGRES (HOST '/var/run/postgresql', DATABASE d, USER u) WITH (VALIDATE = false);
+42501: connections to Unix sockets are not allowed
+DETAIL: HOST is "/var/run/postgresql". The upstream would take us for the server's own user.
+HINT: Set HOST to a name or an address that the upstream listens on. The operator can allow sockets: ALTER SYSTEM SET enable_unix_socket_connections = on.
+
+! CREATE CONNECTION peer TO POSTGRES (HOST 'db.example,@abstract', DATABASE d, USER u) WITH (VALIDATE = false);
+42501: connections to Unix sockets are not allowed
+
+! CREATE CONNECTION peer TO POSTGRES (HOST 'db.example,', DATABASE d, USER u) WITH (VALIDATE = false);
+42501: connections to Unix sockets are not allowed
+
+= CREATE CONNECTION peer TO POSTGRES (HOST 'db.example', DATABASE d, USER u) WITH (VALIDATE = false);
+CREATE CONNECTION
+
+! ALTER CONNECTION peer SET (HOST '/tmp') WITH (VALIDATE = false);
+42501: connections to Unix sockets are not allowed
+
+operator= ALTER SYSTEM SET enable_unix_socket_connections = on;
+ALTER SYSTEM
+
+= ALTER CONNECTION peer SET (HOST '/tmp/no/such/folder') WITH (VALIDATE = false);
+ALTER CONNECTION
+
+operator= ALTER SYSTEM RESET enable_unix_socket_connections;
+ALTER SYSTEM
+
+! VALIDATE CONNECTION peer;
+42501: connections to Unix sockets are not allowed
+
+! CREATE SOURCE s FROM POSTGRES CONNECTION peer (PUBLICATION 'p');
+42501: connections to Unix sockets are not allowed

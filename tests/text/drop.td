@@ -38,6 +38,7 @@ DROP VIEW
 
 = DROP TABLE t CASCADE;
 DROP TABLE
+NOTICE: drop cascades to 2 other objects
 
 > SHOW OBJECTS;
 s | source | 
@@ -45,6 +46,7 @@ bids | table |
 
 = DROP SOURCE s CASCADE;
 DROP SOURCE
+NOTICE: drop cascades to table materialize.$schema.bids
 
 > SHOW OBJECTS;
 
@@ -77,7 +79,7 @@ NOTICE: cluster "no_cluster" does not exist, skipping
 > CREATE TABLE a (x int);
 
 ! DROP TABLE a, nothing;
-XX000: unknown catalog item 'nothing'
+42P01: unknown catalog item 'nothing'
 
 > SHOW TABLES;
 a | 
@@ -94,6 +96,7 @@ a |
 # CASCADE of a schema takes what depends on its objects from outside.
 = DROP SCHEMA $schema_inner CASCADE;
 DROP SCHEMA
+NOTICE: drop cascades to 2 other objects
 
 > SHOW OBJECTS;
 a | table | 
@@ -105,6 +108,7 @@ a | table |
 
 = DROP DATABASE $schema_db;
 DROP DATABASE
+NOTICE: drop cascades to schema $schema_db.public
 
 > CREATE CLUSTER $schema_cluster SIZE 'x';
 
@@ -115,6 +119,7 @@ DROP DATABASE
 
 = DROP CLUSTER $schema_cluster CASCADE;
 DROP CLUSTER
+NOTICE: drop cascades to source materialize.$schema.s
 
 > SHOW SOURCES;
 
@@ -124,7 +129,7 @@ DROP CLUSTER
 drop | table | bids
 
 ! DROP INDEX nothing;
-XX000: unknown catalog item 'nothing'
+42704: unknown catalog item 'nothing'
 
 ! DROP MATERIALIZED VIEW a;
-XX000: a is a table not a materialized view
+42809: a is a table not a materialized view

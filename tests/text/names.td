@@ -1,25 +1,25 @@
 # Names: what is unknown, what is taken, what is of another kind.
 
 ! SELECT * FROM nothing;
-XX000: unknown catalog item 'nothing'
+42P01: unknown catalog item 'nothing'
 POSITION: 15
 
 ! SELECT * FROM
   nothing_at_all;
-XX000: unknown catalog item 'nothing_at_all'
+42P01: unknown catalog item 'nothing_at_all'
 POSITION: 17
 
 ! SELECT * FROM no_schema.t;
-XX000: unknown schema 'no_schema'
+3F000: unknown schema 'no_schema'
 
 ! SELECT * FROM no_database.public.t;
-XX000: unknown database 'no_database'
+3D000: unknown database 'no_database'
 
 ! CREATE TABLE no_schema.t (a int);
-XX000: unknown schema 'no_schema'
+3F000: unknown schema 'no_schema'
 
 ! CREATE SOURCE s IN CLUSTER no_cluster FROM LOAD GENERATOR COUNTER;
-XX000: unknown cluster 'no_cluster'
+42704: unknown cluster 'no_cluster'
 
 > CREATE TABLE t (a int);
 
@@ -29,25 +29,25 @@ XX000: unknown cluster 'no_cluster'
 
 # Tables and views are checked by the catalog, sources while planning.
 ! CREATE TABLE t (a int);
-42710: catalog item 't' already exists
+42P07: catalog item 't' already exists
 
 ! CREATE TABLE v (a int);
-42710: catalog item 'v' already exists
+42P07: catalog item 'v' already exists
 
 ! CREATE TABLE s FROM SOURCE s;
-42710: catalog item 's' already exists
+42P07: catalog item 's' already exists
 
 ! CREATE VIEW t AS SELECT 1 AS a;
-42710: catalog item 't' already exists
+42P07: catalog item 't' already exists
 
 ! CREATE SOURCE s FROM LOAD GENERATOR COUNTER;
-42710: source "materialize.$schema.s" already exists
+42P07: source "materialize.$schema.s" already exists
 
 ! CREATE SOURCE t FROM LOAD GENERATOR COUNTER;
-42710: table "materialize.$schema.t" already exists
+42P07: table "materialize.$schema.t" already exists
 
 ! CREATE SOURCE v FROM LOAD GENERATOR COUNTER;
-42710: view "materialize.$schema.v" already exists
+42P07: view "materialize.$schema.v" already exists
 
 # IF NOT EXISTS says so and does nothing.
 = CREATE TABLE IF NOT EXISTS t (b text);
@@ -109,28 +109,28 @@ NOTICE: database "materialize" already exists, skipping
 
 # Of another kind.
 ! DROP SOURCE t;
-XX000: t is a table not a source
+42809: t is a table not a source
 
 ! DROP TABLE v;
-XX000: v is a view not a table
+42809: v is a view not a table
 
 ! DROP VIEW IF EXISTS t;
-XX000: t is a table not a view
+42809: t is a table not a view
 
 ! ALTER SOURCE t SET (RETAIN HISTORY FOR '1m');
-XX000: t is a table not a source
+42809: t is a table not a source
 
 ! CREATE TABLE u FROM SOURCE t;
-XX000: t is a table not a source
+42809: t is a table not a source
 
 ! ALTER TABLE s RENAME TO r;
-XX000: s is a source not a table
+42809: s is a source not a table
 
 ! COMMENT ON VIEW t IS 'x';
-XX000: t is a table not a view
+42809: t is a table not a view
 
 ! DROP TABLE nothing;
-XX000: unknown catalog item 'nothing'
+42P01: unknown catalog item 'nothing'
 
 # The system's own.
 ! DROP TABLE pg_catalog.pg_class;
@@ -188,7 +188,7 @@ NOTICE: database "nowhere" does not exist
 > DROP DATABASE $schema_db CASCADE;
 
 ! CREATE TABLE aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa (a int);
-42601: ...255 bytes...
+42622: ...255 bytes...
 
 ! SELECT * FROM a.b.c.d;
 ...

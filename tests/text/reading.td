@@ -53,6 +53,24 @@ t
 
 > COMMIT;
 
+# As recent as the upstream, or as a client says.
+> SET real_time_recency = on;
+
+> SELECT count(*) > 0 FROM c;
+t
+
+> RESET real_time_recency;
+
+> SELECT max(counter) >= 3 FROM c AS OF AT LEAST POSITION 3;
+t
+
+> SELECT max(counter) >= 3 FROM c AS OF AT LEAST POSITION '3' OF s;
+t
+
+! SELECT max(counter) FROM c AS OF AT LEAST POSITION 'x';
+22023: invalid position of source "materialize.$schema.s": "x"
+HINT: It takes a count of offsets, as the source's own relation has it.
+
 > EXPLAIN TIMESTAMP FOR SELECT * FROM c;
 ...query timestamp: ...oracle read timestamp: ...can respond immediately: ...source materialize.$schema.c (u..., storage):...read frontier:[...write frontier:[...
 
@@ -67,6 +85,26 @@ Engine: duckdb...
 
 > EXPLAIN (ENGINE spark) SELECT a FROM t WHERE a > 1;
 Engine: spark...
+
+# It runs the query, and says what that took.
+> EXPLAIN (ANALYZE, ENGINE duckdb) SELECT a FROM t WHERE a > 1 ORDER BY a;
+Output ...
+...
+...
+...
+...
+Engine: duckdb
+Timestamp: ... UTC)
+Read: materialize.$schema.t (files=... bytes=...)
+Actual Rows: 1 (bytes=...)
+Planning Time: ... ms
+Timestamp Time: ... ms
+First Rows Time: ... ms
+Execution Time: ... ms
+
+! EXPLAIN ANALYZE INSERT INTO t VALUES (9);
+0A000: EXPLAIN ANALYZE INSERT not yet supported
+HINT: It runs the statement, so it takes queries alone.
 
 # Both engines answer alike.
 > SET read_engine = spark;

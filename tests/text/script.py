@@ -10,7 +10,7 @@ A script is a text file of blocks, separated by blank lines:
     INSERT 0 1
 
     ! SELECT * FROM nothing;          a statement and its error: SQLSTATE, message, and any of
-    XX000: unknown catalog item 'nothing'     DETAIL, HINT and POSITION that are worth checking
+    42P01: unknown catalog item 'nothing'     DETAIL, HINT and POSITION that are worth checking
     POSITION: 15
 
     ? SELECT count(*) FROM t;         as `>`, asked again until it is so (or time is up)
@@ -19,6 +19,9 @@ A script is a text file of blocks, separated by blank lines:
     other> SELECT 1;                  the same in another session, which begins when first named
     1
     other- drop                       and ends here
+
+    operator= ALTER SYSTEM RESET ALL; a session of this name is one on the operator's address
+    ALTER SYSTEM
 
 A statement may have several lines, and ends with the last `;` of a line.  Lines `NOTICE: ...`
 or `WARNING: ...` are notices that must come.  Lines `< ...` after COPY ... FROM STDIN are its data.
@@ -119,7 +122,7 @@ class Sessions:
 
     def _session(self, name: str) -> tuple[psycopg.Connection[object], list[str]]:
         if name not in self._open:
-            connection = self._server.connect()
+            connection = self._server.connect_operator() if name == "operator" else self._server.connect()
             notices: list[str] = []
             connection.add_notice_handler(lambda d: notices.append(f"{d.severity}: {d.message_primary}"))
             connection.execute(f"SET search_path = {self._schema}".encode())

@@ -40,7 +40,7 @@ plain |
 POSITION: 20
 
 ! CREATE SECRET s AS (SELECT name FROM mz_catalog.mz_databases LIMIT 1);
-XX000: the value of a secret cannot depend on relations
+0A000: the value of a secret cannot depend on relations
 
 ! CREATE SECRET s AS a_column;
 42703: column "a_column" does not exist
@@ -59,7 +59,7 @@ CREATE SECRET
 42601: Expected AS, found semicolon
 
 ! CREATE SECRET nothing.s AS 'x';
-XX000: unknown schema 'nothing'
+3F000: unknown schema 'nothing'
 
 # Errors do not repeat what was typed.
 ! CREATE SECRET s AS 'hunter2'::int;
@@ -80,12 +80,12 @@ ALTER SECRET
 NOTICE: secret "nothing" does not exist, skipping
 
 ! ALTER SECRET nothing AS 'x';
-XX000: unknown catalog item 'nothing'
+42704: unknown catalog item 'nothing'
 
 > CREATE TABLE t (a int);
 
 ! ALTER SECRET t AS 'x';
-XX000: t is a table not a secret
+42809: t is a table not a secret
 
 ! ALTER SECRET plain;
 42601: ...
@@ -100,7 +100,7 @@ ALTER SECRET
 42710: catalog item 'plain' already exists
 
 ! ALTER TABLE plain RENAME TO x;
-XX000: plain is a secret not a table
+42809: plain is a secret not a table
 
 = COMMENT ON SECRET plain IS 'of the warehouse';
 COMMENT
@@ -113,25 +113,25 @@ secret | <null> | of the warehouse
 
 # A secret is no relation.
 ! SELECT * FROM plain;
-XX000: catalog item 'materialize.$schema.plain' is a secret and so cannot be depended upon
+42809: catalog item 'materialize.$schema.plain' is a secret and so cannot be depended upon
 
 ! SHOW COLUMNS FROM plain;
-XX000: materialize.$schema.plain is a secret and so does not have columns
+42809: materialize.$schema.plain is a secret and so does not have columns
 
 ! SUBSCRIBE plain;
-XX000: 'materialize.$schema.plain' cannot be subscribed to because it is a secret
+42809: 'materialize.$schema.plain' cannot be subscribed to because it is a secret
 
 ! SUBSCRIBE (SELECT * FROM plain);
-XX000: catalog item 'materialize.$schema.plain' is a secret and so cannot be depended upon
+42809: catalog item 'materialize.$schema.plain' is a secret and so cannot be depended upon
 
 ! SHOW CREATE SECRET plain;
 42601: ...
 
 ! SHOW CREATE TABLE plain;
-XX000: plain is not a table
+42809: plain is not a table
 
 ! CREATE VIEW v AS SELECT * FROM plain;
-XX000: catalog item 'materialize.$schema.plain' is a secret and so cannot be depended upon
+42809: catalog item 'materialize.$schema.plain' is a secret and so cannot be depended upon
 
 ! COMMENT ON COLUMN plain.a IS 'x';
 42703: ...
@@ -163,17 +163,17 @@ together | x
 
 # Drop.
 ! DROP SECRET nothing;
-XX000: unknown catalog item 'nothing'
+42704: unknown catalog item 'nothing'
 
 = DROP SECRET IF EXISTS nothing;
 DROP SECRET
 NOTICE: secret "nothing" does not exist, skipping
 
 ! DROP SECRET t;
-XX000: t is a table not a secret
+42809: t is a table not a secret
 
 ! DROP TABLE plain;
-XX000: plain is a secret not a table
+42809: plain is a secret not a table
 
 = DROP SECRET plain, renamed, "Odd Name" RESTRICT;
 DROP SECRET

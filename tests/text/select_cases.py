@@ -17,15 +17,18 @@ A file is blocks with blank lines between; `#` begins a comment line.
     x / y
     x % y
 
+    expr x timestamptz; zones: Europe/Berlin, UTC+3      the same in sessions of each of these zones
+
 After the first word may stand marks: `zeros` (a numeric was turned into text: its needless zeros do
 not count), `message` (of an error, whose text must be PostgreSQL's too), `spark: reason` or
-`duckdb: reason` (this engine answers 0A000).
+`duckdb: reason` (this engine answers 0A000), `zones: a, b` at the end (run in each of these, not in UTC; on
+Spark, which has the same kernels and needs its time, in the first).
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -56,9 +59,11 @@ class Case:
     zeros: bool = False
     refused: dict[str, str] = field(default_factory=dict)  # engine -> why it answers 0A000
     message: bool = False
+    zone: str = "UTC"
+    engines: tuple[str, ...] = ENGINES
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        return f"{self.file}:{self.line}" + ("" if self.zone == "UTC" else f"@{self.zone}")
 
     @property
     def ordered(self) -> bool:
@@ -105,14 +110,22 @@ def _read(path: Path, first_block: int) -> list[Case]:
         if line.strip():
             block.append((number, line))
         elif block:
-            cases += _block(path.stem, block, first_block + number)
+            made = _block(path.stem, block, first_block + number)
+            for place, zone in enumerate(_zones(block)):
+                engines = ENGINES if place == 0 else ("duckdb",)
+                cases += [replace(case, zone=zone, engines=engines) for case in made]
             block = []
     return cases
 
 
+def _zones(lines: list[tuple[int, str]]) -> list[str]:
+    _, _, zones = lines[0][1].partition("zones: ")
+    return [zone.strip() for zone in zones.split(", ")] if zones else ["UTC"]
+
+
 def _block(file: str, lines: list[tuple[int, str]], block: int) -> list[Case]:
     number, header = lines[0]
-    kind, _, rest = header.partition(" ")
+    kind, _, rest = header.partition("zones: ")[0].rstrip("; ").partition(" ")
     if kind not in KINDS:
         raise ValueError(f"{file}:{number}: a block begins with one of {', '.join(KINDS)}, not {kind!r}")
     refused = {engine: why.strip() for engine, why in re.findall(r"\b(duckdb|spark): ([^;]+)", rest)}

@@ -20,15 +20,19 @@ import pyarrow as pa
 from headwater.core.errors import UserError
 from headwater.core.names import NamedRelation, SessionFacts
 from headwater.core.relation import Column, Relation
-from headwater.core.types import SqlType, array_of, kind_of_name, oid_of
+from headwater.core.types import SqlType, array_of, in_zone, kind_of_name, oid_of
 from headwater.formats.arrow import state_schema
 from headwater.formats.text import from_text, to_text
+from headwater.formats.zones import working_zone
 from headwater.persist.files import write_file
-from headwater.sql.select import duckdb as duckdb_generator
+from headwater.persist.local import LocalStore
 from headwater.sql.select import plan_query
-from headwater.sql.select import spark as spark_generator
-from headwater.sql.select.kernels import register_duckdb
-from headwater.sql.select.plan import Query
+from headwater.sql.select.generate.duckdb import errors as duckdb_errors
+from headwater.sql.select.generate.duckdb import query as duckdb_generator
+from headwater.sql.select.generate.spark import errors as spark_errors
+from headwater.sql.select.generate.spark import query as spark_generator
+from headwater.sql.select.kernels import register_duckdb, told
+from headwater.sql.select.plan.nodes import Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +56,8 @@ class Failure:
 class Engine(Protocol):
     """Answers queries."""
 
-    def run(self, sql: str) -> Answer | Failure:
-        """One query."""
+    def run(self, sql: str, zone: str = "UTC") -> Answer | Failure:
+        """One query, in a session of a zone."""
 
 
 class Postgres:
@@ -61,8 +65,12 @@ class Postgres:
 
     def __init__(self, dsn: str) -> None:
         self.connection = psycopg.connect(dsn, autocommit=True)
+        self.zone = "UTC"
 
-    def run(self, sql: str) -> Answer | Failure:
+    def run(self, sql: str, zone: str = "UTC") -> Answer | Failure:
+        if zone != self.zone:
+            self.connection.execute("SELECT set_config('timezone', %s, false)", (zone,))
+            self.zone = zone
         cursor = self.connection.cursor()
         try:
             cursor.execute(sql.encode())
@@ -82,7 +90,8 @@ class Postgres:
         )
 
     def script(self, sql: str) -> None:
-        """Statements without a result."""
+        """Statements without a result, in UTC."""
+        self.run("SELECT 1")
         self.connection.execute(sql.encode())
 
     def tables(self) -> list[str]:
@@ -159,7 +168,7 @@ def write_tables(postgres: Postgres, directory: Path) -> dict[str, Relation]:
         size = 1 if table.endswith("_apart") else max(1, rows.num_rows)
         for start in range(0, max(1, rows.num_rows), size):
             batches = rows.slice(start, size).combine_chunks().to_batches()
-            write_file(directory, f"{table}/{start}.parquet", iter(batches), schema)
+            write_file(LocalStore(directory), f"{table}/{start}.parquet", iter(batches), schema)
         relations[table] = relation
     return relations
 
@@ -180,12 +189,12 @@ class Planned:
         self.execute = execute
         self.translate = translate
 
-    def plan(self, sql: str) -> Query:
-        return plan_query(sql, self.catalog, SessionFacts())
+    def plan(self, sql: str, zone: str = "UTC") -> Query:
+        return plan_query(sql, self.catalog, SessionFacts(zone=working_zone(zone)))
 
-    def run(self, sql: str) -> Answer | Failure:
+    def run(self, sql: str, zone: str = "UTC") -> Answer | Failure:
         try:
-            query = self.plan(sql)
+            query = self.plan(sql, zone)
             text = self.generate(query, self.places, None)
         except UserError as error:
             return Failure(error.sqlstate, error.message, error.sqlstate == "0A000")
@@ -213,7 +222,8 @@ def _answer(query: Query, table: pa.Table) -> Answer:
     for index, field in enumerate(state_schema(Relation(columns))):
         stored = table.column(index).combine_chunks()
         stored = stored if isinstance(stored, pa.Array) else pa.concat_arrays(stored.chunks)
-        texts.append(to_text(stored.cast(field.type), columns[index].type).to_pylist())
+        shown = in_zone(columns[index].type, query.zone)
+        texts.append(to_text(stored.cast(field.type), shown).to_pylist())
     return Answer(
         tuple(column.name for column in columns),
         tuple(oid_of(column.type) for column in columns),
@@ -231,8 +241,8 @@ def duckdb_engine(relations: dict[str, Relation], directory: Path) -> Planned:
     return Planned(
         relations,
         duckdb_generator.generate,
-        lambda sql: connection.sql(sql).to_arrow_table(),
-        duckdb_generator.translate_error,
+        lambda sql: connection.sql(told(sql)).to_arrow_table(),
+        duckdb_errors.translate_error,
     )
 
 
@@ -247,5 +257,5 @@ def spark_engine(relations: dict[str, Relation], directory: Path, session: Any) 
         relations,
         spark_generator.generate,
         lambda sql: session.sql(sql).toArrow(),
-        spark_generator.translate_error,
+        spark_errors.translate_error,
     )

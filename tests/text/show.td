@@ -43,7 +43,7 @@ materialize |
 > SHOW CLUSTERS LIKE 'quickstart';
 quickstart | r1 (...) | active | 
 
-> SHOW CLUSTER REPLICAS WHERE cluster = 'quickstart';
+? SHOW CLUSTER REPLICAS WHERE cluster = 'quickstart';
 quickstart | r1 | ... | t | 
 
 > SHOW ROLES LIKE 'materialize';
@@ -90,7 +90,7 @@ quickstart
 materialize
 
 ! SELECT * FROM (SHOW TABLES FROM nowhere);
-XX000: unknown schema 'nowhere'
+3F000: unknown schema 'nowhere'
 
 ! SELECT * FROM (SHOW TABLES NONSENSE);
 42601: ...
@@ -98,37 +98,37 @@ POSITION: 28
 
 # Errors.
 ! SHOW TABLES FROM nowhere;
-XX000: unknown schema 'nowhere'
+3F000: unknown schema 'nowhere'
 
 ! SHOW COLUMNS FROM nothing;
-XX000: unknown catalog item 'nothing'
+42P01: unknown catalog item 'nothing'
 
 ! SHOW TABLES ON alpha;
-XX000: cannot show tables on materialize.$schema.alpha because it is a table
+42809: cannot show tables on materialize.$schema.alpha because it is a table
 
 ! SHOW SUBSOURCES ON alpha;
-XX000: cannot show subsources on materialize.$schema.alpha because it is a table
+42809: cannot show subsources on materialize.$schema.alpha because it is a table
 
 ! SHOW REFERENCES ON alpha;
-XX000: alpha is a table not a source
+42809: alpha is a table not a source
 
 ! SHOW REFERENCES;
-XX000: SHOW REFERENCES needs ON and a source
+42601: SHOW REFERENCES needs ON and a source
 
 ! SHOW TABLES FROM $schema ON alpha;
 42601: Cannot specify both FROM and ON
 
 ! SHOW CREATE TABLE gamma;
-XX000: gamma is not a table
+42809: gamma is not a table
 
 ! SHOW CREATE VIEW alpha;
-XX000: alpha is not a view
+42809: alpha is not a view
 
 ! SHOW CREATE TABLE mz_catalog.mz_tables;
-XX000: cannot show create for system object mz_catalog.mz_tables
+42809: cannot show create for system object mz_catalog.mz_tables
 
 ! SHOW CREATE TABLE nothing;
-XX000: unknown catalog item 'nothing'
+42P01: unknown catalog item 'nothing'
 
 ! SHOW nothing;
 42704: unrecognized configuration parameter "nothing"

@@ -82,7 +82,7 @@ auction | auctions | {id,seller,item,end_time}
 auction | bids | {id,buyer,auction_id,amount,bid_time}
 auction | users | {id,org_id,name}
 
-# Subsources are of the older form.
+# Subsources are of the legacy syntax.
 > SHOW SUBSOURCES;
 
 > SHOW SUBSOURCES ON auction;
@@ -101,20 +101,20 @@ CREATE TABLE materialize.$schema.renamed (n)\nFROM SOURCE materialize.$schema.co
 
 # Errors.
 ! CREATE TABLE x FROM SOURCE auction (REFERENCE nothing);
-XX000: reference to nothing not found in source
+42P01: reference to nothing not found in source
 POSITION: 47
 
 ! CREATE TABLE x FROM SOURCE auction (REFERENCE bid);
 HINT: Did you mean "bids"?...
 
 ! CREATE TABLE x FROM SOURCE auction;
-XX000: reference  is ambiguous, consider specifying an additional layer of qualification
+42P09: reference  is ambiguous, consider specifying an additional layer of qualification
 
 ! CREATE TABLE x (a, b) FROM SOURCE auction (REFERENCE bids);
-XX000: columns cannot be named for multi-output load generator sources
+0A000: columns cannot be named for multi-output load generator sources
 
 ! CREATE TABLE x (a, b) FROM SOURCE counter;
-XX000: 2 column names were given, but the reference has 1 columns
+42601: 2 column names were given, but the reference has 1 columns
 
 ! CREATE TABLE x (a int) FROM SOURCE counter;
 ...: CREATE TABLE .. FROM SOURCE column definitions cannot be specified directly
@@ -132,7 +132,7 @@ XX000: 2 column names were given, but the reference has 1 columns
 ...: DETAILS option cannot be explicitly set
 
 ! CREATE TABLE x FROM SOURCE nothing;
-XX000: unknown catalog item 'nothing'
+42P01: unknown catalog item 'nothing'
 
 ! INSERT INTO bids VALUES (1);
 42809: cannot insert into non-writeable table 'materialize.$schema.bids'
@@ -171,16 +171,16 @@ XX000: unknown catalog item 'nothing'
 0A000: FOR TABLES (..) unsupported
 
 ! CREATE SOURCE x FROM LOAD GENERATOR COUNTER FOR ALL TABLES;
-XX000: FOR ALL TABLES is only valid for multi-output sources
+0A000: FOR ALL TABLES is only valid for multi-output sources
 
 ! CREATE SOURCE x FROM LOAD GENERATOR COUNTER WITH (TIMESTAMP INTERVAL '1us');
 22023: invalid timestamp interval of 0ms, must be in the range [...ms, ...ms]
 
 ! CREATE SOURCE x FROM POSTGRES CONNECTION c (PUBLICATION 'p');
-XX000: unknown catalog item 'c'
+42704: unknown catalog item 'c'
 
 ! CREATE SOURCE x IN CLUSTER nothing FROM LOAD GENERATOR COUNTER;
-XX000: unknown cluster 'nothing'
+42704: unknown cluster 'nothing'
 
 # Statuses, statistics, frontiers, hydration.
 ? SELECT s.name, s.type, s.status, s.error FROM mz_internal.mz_source_statuses s JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = s.id WHERE n.schema_name = '$schema' AND s.name IN ('running', 'bids', 'auction');
@@ -191,7 +191,7 @@ auction | load-generator | running | <null>
 ? SELECT n.name, t.messages_received, t.bytes_received > 0, t.updates_committed, t.snapshot_committed FROM mz_internal.mz_source_statistics t JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = t.id WHERE n.schema_name = '$schema' AND n.name IN ('bids', 'counter_table', 'counter');
 bids | 255 | t | 255 | t
 counter_table | 5 | t | 5 | t
-counter | 10 | t | 10 | t
+counter | 5 | t | 10 | t
 
 ? SELECT t.offset_known > 3, t.offset_known >= t.offset_committed FROM mz_internal.mz_source_statistics t JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = t.id WHERE n.schema_name = '$schema' AND n.name = 'running';
 t | t
@@ -227,10 +227,21 @@ renamed | counter
 0
 
 ! SELECT * FROM renamed;
-XX000: unknown catalog item 'renamed'
+42P01: unknown catalog item 'renamed'
 
 ? SELECT count(*) > 1 FROM mz_internal.mz_source_status_history h JOIN mz_internal.mz_object_history o ON o.id = h.source_id WHERE h.status = 'dropped' AND o.dropped_at > now() - interval '5 minutes';
 t
 
 > SELECT count(*) FROM mz_internal.mz_source_statistics t LEFT JOIN mz_catalog.mz_objects o ON o.id = t.id WHERE o.id IS NULL;
 0
+
+# What exists at once is told at the offset AS OF: an upstream that ends there has told nothing.
+> CREATE SOURCE nothing_told FROM LOAD GENERATOR COUNTER (AS OF 5, UP TO 5);
+
+> CREATE TABLE nothing_told_table FROM SOURCE nothing_told;
+
+> SELECT count(*) FROM nothing_told_table;
+0
+
+> SELECT create_sql FROM (SHOW CREATE SOURCE nothing_told);
+CREATE SOURCE materialize.$schema.nothing_told\nIN CLUSTER quickstart\nFROM LOAD GENERATOR COUNTER (AS OF = 5, UP TO = 5);

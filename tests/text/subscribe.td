@@ -99,7 +99,7 @@ other> INSERT INTO t VALUES (2, 'again');
 0A000: ENVELOPE and WITHIN TIMESTAMP in SUBSCRIBE not yet supported
 
 ! SUBSCRIBE nothing;
-XX000: unknown catalog item 'nothing'
+42P01: unknown catalog item 'nothing'
 
 ! SUBSCRIBE (SELECT nothing FROM t);
 42703: column "nothing" does not exist

@@ -239,7 +239,7 @@ CONTEXT: COPY d, line 1: ...
 42703: column "nothing" of relation "d" does not exist
 
 ! COPY nothing FROM STDIN;
-XX000: unknown catalog item 'nothing'
+42P01: unknown catalog item 'nothing'
 
 > SELECT count(*) FROM d;
 5
@@ -291,7 +291,7 @@ mine
 temp> CREATE VIEW on_temporary AS SELECT x FROM m;
 
 ! SELECT * FROM on_temporary;
-XX000: unknown catalog item 'on_temporary'
+42P01: unknown catalog item 'on_temporary'
 
 temp- end
 

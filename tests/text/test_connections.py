@@ -29,8 +29,8 @@ host  all  reader    127.0.0.1/32  scram-sha-256
 
 
 @pytest.fixture(scope="module")
-def upstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
-    with PostgresServer(tmp_path_factory.mktemp("upstream"), access=ACCESS) as running:
+def upstream() -> Iterator[PostgresServer]:
+    with PostgresServer(access=ACCESS) as running:
         with psycopg.connect(running.dsn(), autocommit=True) as admin:
             admin.execute("CREATE ROLE reader LOGIN REPLICATION PASSWORD 'hunter2'")
         yield running

@@ -1,9 +1,10 @@
 """What the pages show can be typed, and what they point at is there.
 
 Goal: no page shows a statement that fails, or names a file, target or option that does not exist.
-Method: every block of SQL of the overview pages is run, in order, in a schema of the page's own.  Of all
+Method: every block of SQL of the overview pages is run, in order, in a schema of the page's own; those of the
+pages of statements are run by tests/postgres/test_statement_pages.py.  Of all
 pages, every link is followed, every path of this repository is looked up, every target of make
-is sought in the Makefile and every option of ours in the command line.
+is sought in the Makefile, every test in its file and every option of ours in the command line.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ FOLDER = ROOT / "docs/user"
 PAGES = (
     "quickstart",
     "sources-and-tables",
-    "older-sources",
+    "legacy-sources",
+    "load-generators",
     "secrets-and-connections",
     "reading",
     "subscribe",
@@ -33,6 +35,7 @@ _BLOCK = re.compile(r"^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
 _PATH = re.compile(r"`((?:headwater|tests|docs|scripts)/[\w./-]*)`")
+_TOKEN = re.compile(r"`([\w./-]+)`")
 _MAKE = re.compile(r"(?:(?<=`)|^ {4}(?=make [a-z]+(?:  |$)))make ([a-z]+)", re.MULTILINE)
 _COMMAND = re.compile(r"(?:`|^ {4})(?:\.venv/bin/)?headwater +([a-z]+)((?: +[^\n`]*)?)", re.MULTILINE)
 _OPTION = re.compile(r"--[a-z][a-z-]+")
@@ -81,6 +84,17 @@ def test_every_link_leads_somewhere(document: Path) -> None:
 def test_every_path_of_this_repository_exists(document: Path) -> None:
     for path in set(_PATH.findall(document.read_text())) - {_PATTERN_OF_NAMES}:
         assert (ROOT / path).exists(), path
+
+
+@each_document
+def test_every_test_that_is_named_exists(document: Path) -> None:
+    """`tests/..py`: `test_..`, `test_..`."""
+    text = ""
+    for token in _TOKEN.findall(document.read_text()):
+        if token.startswith("tests/") and token.endswith((".py", ".td")):
+            text = (ROOT / token).read_text()
+        elif token.startswith("test_"):
+            assert f"def {token}(" in text, token
 
 
 @each_document

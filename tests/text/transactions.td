@@ -203,7 +203,7 @@ other> CREATE TABLE elsewhere (a int);
 > CREATE TABLE x FROM SOURCE s (REFERENCE bids);
 
 ! CREATE TABLE x FROM SOURCE s (REFERENCE bids);
-42710: catalog item 'x' already exists
+42P07: catalog item 'x' already exists
 
 = COMMIT;
 ROLLBACK
@@ -219,7 +219,7 @@ ROLLBACK
 > SHOW TABLES LIKE 'half';
 
 ! INSERT INTO u VALUES (77); SELECT * FROM nothing;
-XX000: unknown catalog item 'nothing'
+42P01: unknown catalog item 'nothing'
 POSITION: 42
 
 > SELECT count(*) FROM u WHERE a = 77;
@@ -456,3 +456,122 @@ other> DROP TABLE going;
 2
 
 > COMMIT;
+
+# Rows that were written to a table by its name do not go where nobody reads them by that name any more.
+> CREATE TABLE placed (a int);
+
+> CREATE TABLE taken (a int);
+
+> BEGIN;
+
+> INSERT INTO placed VALUES (1);
+
+other> ALTER TABLE placed SWAP WITH taken;
+
+! COMMIT;
+40001: could not serialize access: table "materialize.$schema.placed" was renamed or swapped after this transaction wrote to it
+DETAIL: It is called "materialize.$schema.taken" now.
+HINT: Run the transaction again.
+
+# Nor do rows of one block go under one name to two tables.
+> BEGIN;
+
+> INSERT INTO placed VALUES (1);
+
+other> BEGIN;
+
+other> ALTER TABLE placed RENAME TO aside;
+
+other> ALTER TABLE taken RENAME TO placed;
+
+other> ALTER TABLE aside RENAME TO taken;
+
+other> COMMIT;
+
+> INSERT INTO placed VALUES (2);
+
+! COMMIT;
+40001: could not serialize access: table "materialize.$schema.placed" was renamed or swapped after this transaction wrote to it
+DETAIL: It is called "materialize.$schema.taken" now.
+HINT: Run the transaction again.
+
+> SELECT * FROM placed;
+
+> SELECT * FROM taken;
+
+> BEGIN;
+
+> INSERT INTO placed VALUES (2);
+
+> COMMIT;
+
+> SELECT * FROM placed;
+2
+
+> SELECT * FROM taken;
+
+# A read in a block goes on with what it began with.
+> BEGIN;
+
+> SELECT * FROM taken;
+
+other> ALTER TABLE placed SWAP WITH taken;
+
+> SELECT * FROM placed;
+2
+
+> COMMIT;
+
+> SELECT * FROM taken;
+2
+
+# set_config() is SET in a query: it obeys transactions, and of several calls all count or none.
+> SELECT set_config('application_name', 'a', false);
+a
+
+> SELECT set_config('application_name', 'b', true), set_config('timezone', 'UTC', true);
+b | UTC
+
+> SHOW application_name;
+a
+
+> BEGIN;
+
+> SELECT set_config('application_name', 'c', true);
+c
+
+> SHOW application_name;
+c
+
+= COMMIT;
+COMMIT
+
+> SHOW application_name;
+a
+
+> BEGIN;
+
+> SELECT set_config('application_name', 'd', false);
+d
+
+= ROLLBACK;
+ROLLBACK
+
+> SHOW application_name;
+a
+
+! SELECT set_config('application_name', 'e', false), set_config('nonsense', 'f', false);
+42704: unrecognized configuration parameter "nonsense"
+
+> SELECT set_config(name, 'g', false) FROM pg_settings WHERE name IN ('application_name', 'nonsense');
+g
+
+> SHOW application_name;
+g
+
+! SELECT 1 WHERE set_config('application_name', 'h', false) = 'h';
+0A000: set_config inside an expression, a subquery or a condition not yet supported
+HINT: Call it as a column of the outermost SELECT.
+
+> SHOW application_name;
+g

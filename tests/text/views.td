@@ -42,12 +42,26 @@ POSITION: 25
 
 # OR REPLACE.
 ! CREATE OR REPLACE VIEW v AS SELECT 1 AS z;
-2BP01: cannot drop view "v": still depended upon by view "w"
+2BP01: cannot replace view "v": view "materialize.$schema.w" uses column "one" of "materialize.$schema.v", which would not have it
 
 ! CREATE OR REPLACE VIEW t AS SELECT 1 AS z;
-XX000: t is a table not a view
+42809: t is a table not a view
 
-> DROP VIEW w;
+# With what reads it, as long as what that uses is there.
+= CREATE OR REPLACE VIEW v AS SELECT b, 'Y' AS two, a AS one FROM t;
+CREATE VIEW
+
+> SELECT * FROM w;
+2
+3
+
+> CREATE VIEW w2 AS SELECT b FROM v;
+
+> SELECT * FROM w2;
+x
+y
+
+> DROP VIEW w, w2;
 
 = CREATE OR REPLACE VIEW v AS SELECT b FROM t;
 CREATE VIEW
@@ -57,7 +71,7 @@ x
 y
 
 ! CREATE OR REPLACE VIEW v AS SELECT * FROM v;
-XX000: cannot replace view "v": the new query depends on it
+42P17: cannot replace view "v": the new query depends on it
 
 = CREATE OR REPLACE VIEW brand_new AS SELECT 1 AS a;
 CREATE VIEW

@@ -14,8 +14,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from headwater import demo
+from headwater.cli import main
 from headwater.client import Client
 from headwater.core.errors import TransientError, UserError
 from headwater.options import Address
@@ -72,6 +74,16 @@ def test_a_free_address_is_the_wanted_one_or_another() -> None:
         wanted = Address("127.0.0.1", taken.getsockname()[1])
         assert demo.free_address(wanted).port not in (0, wanted.port)
     assert demo.free_address(wanted) == wanted
+
+
+def test_addresses_that_are_asked_for_are_taken_as_they_are() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        wanted = Address("127.0.0.1", taken.getsockname()[1])
+        addresses = demo.chosen_addresses(wanted, Address("127.0.0.1", 0), None)
+    assert addresses.sql == wanted
+    assert addresses.internal_sql.port != 0
+    help_text = CliRunner().invoke(main, ["demo", "--help"]).output
+    assert all(option in help_text for option in ("--sql-address", "--http-address", "HEADWATER_DEMO_"))
 
 
 def test_a_table_that_cannot_be_read_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ machine for real with a java of our own making and a port we hold.
 
 from __future__ import annotations
 
+import os
 import socket
 from dataclasses import replace
 from pathlib import Path
@@ -19,8 +20,11 @@ from headwater.cli import main
 from headwater.core.limits import DISK_FREE_BYTES_MIN, MEMORY_AVAILABLE_BYTES_MIN
 from headwater.doctor import Facts, JavaFacts
 from headwater.options import Address
+from headwater.persist.lock import DataDirectoryLock
+from headwater.running import RunningServer, find_server
 
 PORT = Address("127.0.0.1", 6875)
+HTTP = Address("127.0.0.1", 1)
 HEALTHY = Facts(
     python=(3, 11, 2),
     packages={**dict.fromkeys(doctor.PACKAGES, "1.0"), "pyspark": doctor.PYSPARK_VERSION},
@@ -63,8 +67,8 @@ def test_what_is_wrong_is_found_and_can_be_mended(name: str, change: dict[str, A
     findings = doctor.judge(replace(HEALTHY, **change))
     (wrong,) = [finding for finding in findings if not finding.well]
     assert wrong.name == name
-    assert typed in (wrong.mend or "")
-    assert any("mend:" in line and typed in line for line in doctor.report(findings))
+    assert typed in (wrong.fix or "")
+    assert any("fix:" in line and typed in line for line in doctor.report(findings))
 
 
 def test_memory_that_cannot_be_known_is_not_held_against_the_machine() -> None:
@@ -107,3 +111,31 @@ def test_a_file_in_the_place_of_the_data_directory_is_found(tmp_path: Path) -> N
     (tmp_path / "file").write_text("")
     facts = doctor.examine(tmp_path / "file" / "data", ())
     assert facts.data_dir_trouble == f"{tmp_path / 'file'} is not a directory"
+
+
+SERVER = RunningServer(4711, frozenset({PORT.port}))
+
+
+def test_a_servers_own_ports_and_memory_are_not_held_against_it() -> None:
+    busy = replace(HEALTHY, ports={PORT: "Address already in use"}, memory_available_bytes=1, server=SERVER)
+    assert all(finding.well for finding in doctor.judge(busy))
+    assert any("is the server's own (process 4711)" in line for line in doctor.report(doctor.judge(busy)))
+    others = replace(busy, server=replace(SERVER, ports=frozenset({1})))
+    assert [finding.name for finding in doctor.judge(others) if not finding.well] == ["port"]
+
+
+def test_a_server_that_is_not_ready_is_wrong() -> None:
+    server = replace(SERVER, trouble="the cluster is starting")
+    (wrong,) = [one for one in doctor.judge(replace(HEALTHY, server=server)) if not one.well]
+    assert (wrong.name, wrong.found) == ("server", "process 4711 is not ready: the cluster is starting")
+    assert "kill 4711" in (wrong.fix or "")
+
+
+def test_a_process_that_holds_the_lock_is_found_with_its_ports(tmp_path: Path) -> None:
+    assert find_server(tmp_path, HTTP) is None
+    with DataDirectoryLock(tmp_path), socket.create_server(("127.0.0.1", 0)) as held:
+        found = find_server(tmp_path, HTTP)
+        assert found is not None
+        assert found.pid == os.getpid()
+        assert held.getsockname()[1] in found.ports
+    assert find_server(tmp_path, HTTP) is None

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import os
 import socket
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from headwater.catalog.lock import DataDirectoryLock
-from headwater.catalog.store import CatalogStore
+from headwater.catalog.opening import open_catalog
+from headwater.persist.lock import DataDirectoryLock
+from tests.support.metadata import make_newer
 
 ADDRESSES = ("--sql-address", "--internal-sql-address", "--http-address")
 START_S_MAX = 60
@@ -71,14 +71,23 @@ def test_a_second_server_on_a_data_directory_is_told_who_has_it(tmp_path: Path) 
     assert "--data-dir" in said
 
 
-def test_a_data_directory_of_a_newer_release_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "metadata.sqlite"
-    CatalogStore(path).close()
-    with sqlite3.connect(path) as database:
-        database.execute("INSERT INTO migration VALUES (9999, 'of the future', 0)")
+@pytest.mark.parametrize("part", ["catalog", "ledger"])
+def test_a_data_directory_of_a_newer_release_is_refused(tmp_path: Path, part: str) -> None:
+    open_catalog(tmp_path).close()
+    make_newer(tmp_path, part)
     said = refused(tmp_path)
-    assert f'"{path}" was written by a newer release: it has catalog version 9999' in said
+    assert f'"{tmp_path}/metadata.sqlite" was written by a newer release: it has {part} version 9999' in said
     assert "HINT:   Start the newer release again" in said
+
+
+def test_a_kind_of_sources_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
+    distribution = tmp_path / "site" / "broken-1.0.dist-info"
+    distribution.mkdir(parents=True)
+    (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (distribution / "entry_points.txt").write_text("[headwater.sources]\nbroken = not_there\n")
+    said = refused(tmp_path / "data", environment={"PYTHONPATH": str(tmp_path / "site")})
+    assert "the kind of sources in the package not_there cannot be loaded" in said
+    assert "HINT:   Install another version of the package, or uninstall it." in said
 
 
 def test_a_place_that_cannot_be_a_directory_is_named(tmp_path: Path) -> None:

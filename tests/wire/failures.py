@@ -164,8 +164,8 @@ def _answered_by_ready(line: str) -> bool:
 
 _LEFT_OUT = ("ParseComplete", "BindComplete", 'ParameterStatus "search_path\\x00other_path"')
 """The last one PostgreSQL tells from version 18 on."""
-_SAME = {"42P01": "XX000", "42704": "XX000", "42883": "0A000"}
-"""What PostgreSQL says of unknown relations, types and functions to call, and what we say."""
+_SAME = {"42883": "0A000"}
+"""What PostgreSQL says of unknown functions to call, and what we say."""
 
 
 def comparable(reply: str) -> str:

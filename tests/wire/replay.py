@@ -31,7 +31,7 @@ from typing import Any
 
 import psycopg
 
-from tests.unit.pgwire import driver
+from tests.support.wire import driver
 
 QUIET_S = 0.3  # when recording: nothing more comes
 TIMEOUT_S = 10.0

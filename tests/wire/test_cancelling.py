@@ -6,19 +6,17 @@ does not send.
 
 from __future__ import annotations
 
-import socket
-import struct
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
 
 from tests.support.environment import Environment
 from tests.support.server import eventually
-from tests.unit.pgwire import driver
-from tests.unit.pgwire.driver import Reply
-
-WAIT_S_MAX = 30.0
+from tests.support.wire import driver
+from tests.support.wire.driver import Reply
+from tests.wire.plain import WAIT_S_MAX, Plain
 
 
 @pytest.fixture(scope="module")
@@ -27,53 +25,6 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environmen
         with psycopg.connect(environment.dsn(), autocommit=True) as connection:
             connection.execute("CREATE TABLE t (a int, b text)")
         yield environment
-
-
-class Plain:
-    """A client that sends bytes, and can ask on another connection for being cancelled."""
-
-    def __init__(self, environment: Environment) -> None:
-        self._address = ("127.0.0.1", environment.port)
-        self._environment = environment
-        self._socket = socket.create_connection(self._address, timeout=WAIT_S_MAX)
-        self._held = b""
-        self._replies: list[Reply] = []
-        self._socket.sendall(driver.startup(user="materialize"))
-        self.pid, self._key = struct.unpack(
-            ">II", next(body for kind, body in self.until_ready() if kind == "K")
-        )
-
-    def send(self, data: bytes) -> None:
-        self._socket.sendall(data)
-
-    def until(self, kind: str) -> list[Reply]:
-        """All replies up to one of this kind; asked again after a timeout, it goes on."""
-        while not self._replies or self._replies[-1][0] != kind:
-            while len(self._held) < 5 or len(self._held) < 1 + int.from_bytes(self._held[1:5], "big"):
-                data = self._socket.recv(65536)
-                assert data, "the server has hung up"
-                self._held += data
-            end = 1 + int.from_bytes(self._held[1:5], "big")
-            self._replies += driver.unpack(self._held[:end])
-            self._held = self._held[end:]
-        replies, self._replies = self._replies, []
-        return replies
-
-    def until_ready(self) -> list[Reply]:
-        return self.until("Z")
-
-    def cancel(self) -> None:
-        with socket.create_connection(self._address, timeout=WAIT_S_MAX) as other:
-            other.sendall(struct.pack(">IIII", 16, 80877102, self.pid, self._key))
-            assert other.recv(1) == b""
-
-    def heard(self) -> None:
-        """Wait until the server has taken all that was sent: COPY says nothing on its own."""
-        session = self._environment.coordinator.sessions[self.pid]
-        eventually(lambda: session._running is not None)
-
-    def close(self) -> None:
-        self._socket.close()
 
 
 @pytest.fixture
@@ -189,3 +140,43 @@ def test_a_statement_that_comes_after_a_cancelled_copy_runs(client: Plain) -> No
     assert driver.error_of(client.until_ready())["C"] == "57014"
     client.send(driver.query("SELECT 1"))
     assert driver.kinds(client.until_ready()) == "TDCZ"
+
+
+def waiting(environment: Environment, client: psycopg.Connection[tuple[object, ...]]) -> None:
+    """Wait until a client's statement is under way."""
+    session = environment.coordinator.sessions[client.info.backend_pid]
+    eventually(lambda: session._running is not None)
+
+
+def test_pg_cancel_backend_cancels_what_another_session_runs(environment: Environment) -> None:
+    with (
+        psycopg.connect(environment.dsn(), autocommit=True) as other,
+        psycopg.connect(environment.dsn(), autocommit=True) as mine,
+        ThreadPoolExecutor(1) as threads,
+    ):
+        running = threads.submit(
+            other.execute,
+            "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT 1 FROM r) SELECT count(*) FROM r",
+        )
+        waiting(environment, other)
+        assert mine.execute("SELECT pg_cancel_backend(%s)", [other.info.backend_pid]).fetchone() == (True,)
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            running.result(WAIT_S_MAX)
+        assert other.execute("SELECT 1").fetchone() == (1,)
+        assert mine.execute("SELECT pg_cancel_backend(2147483647)").fetchone() == (False,)
+
+
+def test_pg_terminate_backend_ends_another_session(environment: Environment) -> None:
+    with (
+        psycopg.connect(environment.dsn(), autocommit=True) as other,
+        psycopg.connect(environment.dsn(), autocommit=True) as mine,
+    ):
+        pid = other.info.backend_pid
+        found = mine.execute(
+            "SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %s", [pid]
+        )
+        assert found.fetchall() == [(pid, True)]
+        with pytest.raises(psycopg.errors.AdminShutdown, match="administrator command"):
+            other.execute("SELECT 1")
+        eventually(lambda: pid not in environment.coordinator.sessions)
+        assert mine.execute("SELECT pg_terminate_backend(%s)", [pid]).fetchone() == (False,)

@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 from tests.support.environment import Environment
-from tests.unit.pgwire import driver
-from tests.wire.test_cancelling import Plain
+from tests.support.wire import driver
+from tests.wire.plain import Plain
 
 
 @pytest.fixture(scope="module")

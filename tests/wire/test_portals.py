@@ -13,8 +13,8 @@ import pytest
 from headwater.core.limits import PORTALS_MAX, RESULTS_RESTING_MAX
 from tests.support.environment import Environment
 from tests.support.server import eventually
-from tests.unit.pgwire import driver
-from tests.wire.test_cancelling import Plain
+from tests.support.wire import driver
+from tests.wire.plain import Plain
 
 ROWS = 6_000
 PORTALS = 60

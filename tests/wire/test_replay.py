@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from headwater.core.types import INT4, TEXT
-from tests.unit.pgwire.fake_sessions import FakeSessions, relation
-from tests.unit.pgwire.running import Running
+from tests.support.wire.fake_sessions import FakeSessions, relation
+from tests.support.wire.running import Running
 from tests.wire.replay import Conversation, exchanges
 
 SCRIPTS = sorted(Path(__file__).parent.glob("*.pt"))

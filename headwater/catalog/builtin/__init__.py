@@ -4,7 +4,7 @@
     table.py      what a system relation is
     registry.py   all of them, by id, name and oid
     evaluate.py   relation + facts -> Arrow table, with what has not changed kept
-    objects.py acl.py types.py values.py       what several relations need
+    objects.py roles.py types.py values.py     what several relations need
 
     mz_catalog/ mz_internal/ pg_catalog/ information_schema/      one relation per file
 

@@ -15,6 +15,8 @@ from headwater.catalog.builtin.facts import SystemFacts
 from headwater.catalog.builtin.registry import BUILTINS
 from headwater.catalog.builtin.table import BuiltinTable, Columns
 from headwater.core.errors import InvariantViolation
+from headwater.core.relation import Column
+from headwater.formats.arrays import ELEMENTS, ordinary
 from headwater.formats.arrow import state_schema
 
 _fixed: dict[str, pa.Table] = {}
@@ -63,19 +65,26 @@ def to_table(builtin: BuiltinTable, columns: Columns) -> pa.Table:
         raise InvariantViolation(f"{builtin.name} has columns of lengths {sorted(counts)}")
     count = counts.pop() if counts else 0
     arrays = [
-        _array(builtin, field, columns.get(field.name), count, column.nullable)
+        _array(builtin, field, columns.get(field.name), count, column)
         for field, column in zip(schema, builtin.columns, strict=True)
     ]
     return pa.table(arrays, schema=schema)
 
 
-def _array(builtin: BuiltinTable, field: pa.Field, values: object, count: int, nullable: bool) -> pa.Array:
+def _array(builtin: BuiltinTable, field: pa.Field, values: object, count: int, column: Column) -> pa.Array:
     if isinstance(values, list):
-        array = pa.array(values, field.type)
+        array = _stored(values, field.type, column)
     elif values is None:
         array = pa.nulls(count, field.type)
     else:
-        array = pa.repeat(pa.scalar(values, field.type), count)
-    if not nullable and array.null_count:
+        array = pa.repeat(_stored([values], field.type, column)[0], count)
+    if not column.nullable and array.null_count:
         raise InvariantViolation(f"{builtin.name}.{field.name} is NULL in a row")
     return array
+
+
+def _stored(values: list[object], type_: pa.DataType, column: Column) -> pa.Array:
+    """Values in stored form; an array is given as the list of its elements."""
+    if column.type.kind == "array":
+        return ordinary(pa.array(values, type_.field(ELEMENTS).type))
+    return pa.array(values, type_)

@@ -75,6 +75,31 @@ class Frontiers:
 
 
 @dataclass(frozen=True, slots=True)
+class UpstreamLog:
+    """What an upstream keeps for a source, as it said last."""
+
+    id: str
+    state: str
+    held_bytes: int | None
+    left_bytes: int | None
+    limit_bytes: int | None
+    measured_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ValueErrorRow:
+    """A value that could not be stored; without a column it is all of a message."""
+
+    table_id: str
+    key: str
+    column: str | None
+    value: str
+    reason: str
+    position: str
+    first_seen_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class HydrationStatus:
     """Whether a collection may be read."""
 
@@ -212,7 +237,10 @@ class SystemFacts:
     source_statuses: Callable[[], Sequence[SourceStatus]] = lambda: ()
     status_history: Callable[[], Sequence[StatusEvent]] = lambda: ()
     statistics: Callable[[], Sequence[SourceStatistics]] = lambda: ()
+    statistics_history: Callable[[], Sequence[SourceStatistics]] = lambda: ()
     frontiers: Callable[[], Sequence[Frontiers]] = lambda: ()
+    upstream_logs: Callable[[], Sequence[UpstreamLog]] = lambda: ()
+    value_errors: Callable[[], Sequence[ValueErrorRow]] = lambda: ()
     hydration_statuses: Callable[[], Sequence[HydrationStatus]] = lambda: ()
     lag_history: Callable[[], Sequence[LagEvent]] = lambda: ()
     sessions: Callable[[], Sequence[SessionRow]] = lambda: ()
@@ -223,5 +251,6 @@ class SystemFacts:
     replica_statuses: Callable[[], Sequence[ReplicaStatus]] = lambda: ()
     replica_status_history: Callable[[], Sequence[ReplicaStatus]] = lambda: ()
     storage_usage: Callable[[], Sequence[StorageUsage]] = lambda: ()
+    storage_usage_history: Callable[[], Sequence[StorageUsage]] = lambda: ()
     prepared_statements: Callable[[], Sequence[PreparedRow]] = lambda: ()
     cursors: Callable[[], Sequence[CursorRow]] = lambda: ()

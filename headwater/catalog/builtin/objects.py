@@ -164,7 +164,7 @@ def objects_of_type(objects: Iterable[Listed], *types: str) -> Sequence[Listed]:
 
 def connection_type(listed: Listed) -> str:
     """Which kind of upstream a connection is to: `postgres`."""
-    return "" if listed.item is None else str(listed.item.details["connection_type"])
+    return "" if listed.item is None else listed.item.connection.connection_type
 
 
 def session_schemas(facts: SystemFacts) -> Sequence[Schema]:

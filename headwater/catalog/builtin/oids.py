@@ -18,6 +18,11 @@ PG_AUTHID_OID: Final = 1260
 PG_CATALOG_OID: Final = 11
 """The schema."""
 
+PG_TYPE_OID: Final = 1247
+PG_EXTENSION_OID: Final = 3079
+EXTENSION_OID: Final = 13_000
+"""The extension, among the oids that are no user's."""
+
 _KEY_OIDS: Final = 1 << 30
 _REWRITE_OIDS: Final = 3 << 30
 _DEFAULT_OIDS: Final = 2 << 30

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from headwater.catalog.builtin.facts import SourceStatistics, SystemFacts
+from headwater.catalog.builtin.facts import SourceStatistics
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import Columns
 from headwater.catalog.builtin.values import duration
+from headwater.catalog.state import CatalogState
 
 STATISTICS_COLUMNS = shape(
     """
@@ -50,13 +51,12 @@ def statistics_rows(rows: Sequence[SourceStatistics]) -> Columns:
     }
 
 
-def with_exports(facts: SystemFacts) -> Sequence[SourceStatistics]:
+def with_exports(state: CatalogState, stored: Sequence[SourceStatistics]) -> Sequence[SourceStatistics]:
     """The stored rows, with each source's row being the sum of its own and its exports'."""
-    state = facts.state
     own: dict[tuple[str, str | None], list[SourceStatistics]] = {}
     exports: dict[tuple[str, str | None], list[SourceStatistics]] = {}
     rows = []
-    for row in facts.statistics():
+    for row in stored:
         item = state.items.get(row.id)
         if item is None:
             continue
@@ -71,17 +71,23 @@ def with_exports(facts: SystemFacts) -> Sequence[SourceStatistics]:
     # A source may have said nothing of its own yet.
     for key in {**own, **exports}:
         added = exports.get(key, [])
-        rows.append(_sum(*key, [*own.get(key, []), *added], of_exports=added))
+        rows.append(_sum(*key, own.get(key, []), added))
     return rows
 
 
 def _sum(
     source_id: str,
     replica_id: str | None,
-    rows: Sequence[SourceStatistics],
+    own: Sequence[SourceStatistics],
     of_exports: Sequence[SourceStatistics],
 ) -> SourceStatistics:
-    """Counters add up; the source is as far as its slowest export."""
+    """Counters add up.  How far the source is it says itself: a table that has ended does not hold it up."""
+    rows = [*own, *of_exports]
+    known = _known(s.offset_known for s in own) or _known(s.offset_known for s in of_exports)
+    committed = _known(s.offset_committed for s in own) or _known(s.offset_committed for s in of_exports)
+    latency = _known(s.rehydration_latency_ms for s in own) or _known(
+        s.rehydration_latency_ms for s in of_exports
+    )
     return replace(
         SourceStatistics(source_id, replica_id),
         messages_received=sum(s.messages_received for s in rows),
@@ -90,12 +96,12 @@ def _sum(
         updates_committed=sum(s.updates_committed for s in rows),
         records_indexed=sum(s.records_indexed for s in rows),
         bytes_indexed=sum(s.bytes_indexed for s in rows),
-        rehydration_latency_ms=max(_known(s.rehydration_latency_ms for s in rows), default=None),
+        rehydration_latency_ms=max(latency, default=None),
         snapshot_records_known=_sum_known(s.snapshot_records_known for s in rows),
         snapshot_records_staged=_sum_known(s.snapshot_records_staged for s in rows),
         snapshot_committed=all(s.snapshot_committed for s in of_exports),
-        offset_known=max(_known(s.offset_known for s in rows), default=None),
-        offset_committed=min(_known(s.offset_committed for s in rows), default=None),
+        offset_known=max(known, default=None),
+        offset_committed=min(committed, default=None),
     )
 
 

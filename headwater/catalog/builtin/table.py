@@ -15,12 +15,15 @@ relation with rows is a list; it says how many there are.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from headwater.catalog.builtin.facts import SystemFacts
+from headwater.catalog.builtin.shape import shape
 from headwater.catalog.state import SYSTEM_SCHEMA_IDS
+from headwater.core.errors import InvariantViolation
 from headwater.core.relation import Column, Relation
 
 Columns = Mapping[str, Any]
@@ -31,13 +34,16 @@ FIRST_OID = 16_800
 
 
 def no_rows(facts: SystemFacts) -> Columns:
-    """For relations about kinds of objects that nobody can make yet."""
+    """For relations about kinds of objects that nobody can make yet; see `empty`."""
     return {}
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltinTable:
-    """One system relation.  `number` is its own for ever: id and oid follow from it."""
+    """One system relation.  `number` is its own for ever: id and oid follow from it.
+
+    Numbers from 3000 to 3199 are for kinds of sources that come with other packages.
+    """
 
     number: int
     schema: str
@@ -65,3 +71,20 @@ class BuiltinTable:
     @property
     def schema_id(self) -> str:
         return SYSTEM_SCHEMA_IDS[self.schema]
+
+
+_HEADING = re.compile(r"(?P<name>\w+) \((?P<number>\d+)(, (?P<oid>\d+))?\): (?P<description>.+)")
+
+
+def empty(schema: str, text: str) -> tuple[BuiltinTable, ...]:
+    """Relations that have only a shape, a paragraph each: name (number, PostgreSQL's oid), columns."""
+    relations = []
+    for paragraph in text.strip().split("\n\n"):
+        heading, _, columns = paragraph.strip().partition("\n")
+        found = _HEADING.fullmatch(heading)
+        if found is None:
+            raise InvariantViolation(f"{heading!r} does not say which relation it is")
+        oid = None if found["oid"] is None else int(found["oid"])
+        number, name, description = int(found["number"]), found["name"], found["description"]
+        relations.append(BuiltinTable(number, schema, name, description, shape(columns), postgres_oid=oid))
+    return tuple(relations)

@@ -62,7 +62,8 @@ STATEMENTS = (
         definition TEXT,
         owner_id TEXT NOT NULL,
         details TEXT NOT NULL,
-        created_at_ms INTEGER NOT NULL
+        created_at_ms INTEGER NOT NULL,
+        redefined_at INTEGER NOT NULL
     ) STRICT""",
     """CREATE TABLE comment (
         object_kind TEXT NOT NULL,

@@ -1,31 +1,41 @@
-"""ALTER ... RENAME and SWAP, ALTER SOURCE, ALTER TABLE, ALTER SYSTEM."""
+"""ALTER ... RENAME, ALTER SOURCE, ALTER TABLE, ALTER SYSTEM."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from headwater.catalog import updates
+from headwater.catalog.details import Retaining
 from headwater.catalog.state import CatalogState, Item
-from headwater.coordinator import older_sources
+from headwater.coordinator import legacy_sources
 from headwater.coordinator.ddl import DdlScope, Outcome, Question, does_not_exist
 from headwater.coordinator.exports import answer_about, ask, ingestion_named
-from headwater.coordinator.renaming import exchanged, moved, on_clusters, rewritten, swapped
-from headwater.coordinator.source_details import check_interval, reference_json
+from headwater.coordinator.operator import check_alter_system
+from headwater.coordinator.renaming import moved, on_clusters, rewritten
+from headwater.coordinator.source_details import check_interval, full_options, listed
+from headwater.coordinator.upstreams import changed_meanwhile
 from headwater.coordinator.variables import checked, find
 from headwater.core.errors import InvariantViolation, UserError, not_supported
-from headwater.core.limits import RETAIN_HISTORY_MS_DEFAULT, TICK_INTERVAL_MS_DEFAULT
+from headwater.core.limits import RESYNC_WAIT_S_MAX, RETAIN_HISTORY_MS_DEFAULT, TICK_INTERVAL_MS_DEFAULT
+from headwater.sources import SOURCE_TYPES
+from headwater.sources.contract import Options
 from headwater.sql.options import Duration
 from headwater.sql.parse import parse_statement
 from headwater.sql.statements.alter_rename import AlterRename
 from headwater.sql.statements.alter_source import AlterSource
-from headwater.sql.statements.alter_swap import AlterSwap
 from headwater.sql.statements.alter_system import AlterSystem
 from headwater.sql.statements.alter_table import AlterTable
 from headwater.sql.statements.create_source import CreateSource
 from headwater.sql.statements.create_subsource import CreateSubsource
 from headwater.sql.statements.create_table import CreateTable
 from headwater.sql.statements.create_table_from_source import CreateTableFromSource
+
+if TYPE_CHECKING:
+    from headwater.coordinator.coordinator import Coordinator
 
 
 def plan_rename(scope: DdlScope, statement: AlterRename) -> Outcome:
@@ -76,67 +86,74 @@ def _touched(state: CatalogState, items: Iterable[Item]) -> list[Item]:
     return list(found.values())
 
 
-def plan_swap(scope: DdlScope, statement: AlterSwap) -> Outcome:
-    """Names change places, ids stay: whoever reads by name gets the other from this moment on."""
-    tag = f"ALTER {statement.kind.upper()}"
-    state, names = scope.state, scope.names
-    if statement.kind == "cluster":
-        first, second = names.resolve_cluster(statement.name.item), names.resolve_cluster(statement.other)
-        both = (*state.items_of_cluster(first.id), *state.items_of_cluster(second.id))
-        changes = on_clusters(both, {first.name: second.name, second.name: first.name})
-        return Outcome(tag, (updates.SwapClusters(first.id, second.id), *changes))
-    if statement.kind == "schema":
-        one = names.resolve_schema(statement.name.parts)
-        other = names.resolve_schema((*statement.name.parts[:-1], statement.other))
-        if one.database_id is None or other.database_id is None:
-            raise UserError("system schemas cannot be swapped", "42501")
-        database = state.databases[one.database_id]
-        mapping = exchanged((database.name, one.name), (database.name, other.name))
-        inside = (*state.items_of(one.id), *state.items_of(other.id))
-        changes = rewritten(_touched(state, inside), mapping)
-        return Outcome(tag, (updates.SwapSchemas(one.id, other.id), *changes))
-    left = names.resolve_item(statement.name.parts, statement.kind)
-    right = names.resolve_item((*statement.name.parts[:-1], statement.other), statement.kind)
-    swap = swapped(names.full_name_parts(left), names.full_name_parts(right))
-    # Dependents keep reading what they read before: their SQL follows the ids to the new names.
-    changes = rewritten(_touched(state, (left, right)), swap)
-    return Outcome(tag, (updates.SwapItems(left.id, right.id), *changes))
-
-
 def source_question(scope: DdlScope, statement: AlterSource) -> Question | None:
-    """REFRESH REFERENCES looks at the upstream again."""
+    """REFRESH REFERENCES looks at the upstream again; RESYNC asks where to begin anew."""
     item = scope.names.find_item(statement.name.parts)
-    if statement.action != "refresh references" or item is None or item.kind != "source":
+    if statement.action not in ("refresh references", "resync") or item is None or item.kind != "source":
         return None
+    source, ingestion = ingestion_named(scope, statement.name)
+    if statement.action == "refresh references":
+        return lambda secrets: ask(scope.state, ingestion, secrets)
+    source_type, kept = SOURCE_TYPES[ingestion.ingestion.source_type], ingestion.ingestion.options
+    resync = source_type.resync
+    if resync is None:
+        raise UserError(
+            f"cannot resync {source_type.title(kept)} sources",
+            "0A000",
+            detail=f'Nothing can get lost between source "{scope.full_name(source)}" and its upstream.',
+        )
+    return lambda secrets: _Resync(kept, resync(full_options(scope.state, kept), secrets))
+
+
+@dataclass(frozen=True, slots=True)
+class _Resync:
+    """Options of a source, and those with which it begins anew."""
+
+    options: Options
+    changes: Options
+
+
+async def _begun_anew(coordinator: Coordinator, ingestion_id: str) -> None:
+    """Until reads wait for the tables, and do not tell the old error any more; not for long."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(RESYNC_WAIT_S_MAX):
+            await coordinator.controller.wait_for(lambda: coordinator.ledger.failure(ingestion_id) is None)
+
+
+def _resynced(scope: DdlScope, statement: AlterSource) -> updates.UpdateItem:
     _, ingestion = ingestion_named(scope, statement.name)
-    return lambda secrets: ask(scope.state, ingestion, secrets)
+    answer, options = scope.answer, ingestion.ingestion.options
+    if not isinstance(answer, _Resync) or answer.options != options:
+        raise changed_meanwhile()
+    details = replace(ingestion.ingestion, options={**options, **answer.changes})
+    return updates.UpdateItem(ingestion.id, details=details)
 
 
 def plan_source(scope: DdlScope, statement: AlterSource) -> Outcome:
-    """Options of a source, and a new look at its references."""
+    """Options of a source, a new look at its references, or a new beginning after a loss."""
     tag = "ALTER SOURCE"
     if statement.if_exists and scope.names.find_item(statement.name.parts) is None:
         return Outcome(tag, notices=(does_not_exist("source", str(statement.name)),))
     item = scope.names.resolve_item(statement.name.parts, "source")
     if statement.action == "refresh references":
         _, ingestion = ingestion_named(scope, statement.name)
-        references = [reference_json(reference) for reference in answer_about(scope, ingestion).references]
-        details = {
-            **ingestion.details,
-            "references": references,
-            "references_updated_at_ms": scope.now_ms,
-        }
+        found = listed(answer_about(scope, ingestion).references)
+        details = replace(ingestion.ingestion, references=found, references_updated_at_ms=scope.now_ms)
         return Outcome(tag, (updates.UpdateItem(ingestion.id, details=details),))
+    if statement.action == "resync":
+        update = _resynced(scope, statement)
+        return Outcome(tag, (update,), until=lambda coordinator: _begun_anew(coordinator, update.id))
     value = statement.value
     parsed = parse_statement(item.create_sql)
     if statement.option == "RETAIN HISTORY" and isinstance(parsed, CreateSource | CreateSubsource):
         # A source without rows of its own says it for its subsources.
         named = item.progress_id is not None
-        kept = [item, *(older_sources.subsources_of(scope.state, item) if named else ())]
+        kept = [item, *(legacy_sources.subsources_of(scope.state, item) if named else ())]
         return Outcome(tag, tuple(_retaining(one, value) for one in kept))
     if not isinstance(parsed, CreateSource):
         raise UserError(
             f"Cannot modify the {statement.option} of a SOURCE.",
+            "42809",
             detail=f"{scope.full_name(item)} is a {scope.state.source_type(item)} of a source.",
             hint="Name the source itself.",
         )
@@ -144,7 +161,7 @@ def plan_source(scope: DdlScope, statement: AlterSource) -> Outcome:
         check_interval(value.milliseconds)
     interval_ms = TICK_INTERVAL_MS_DEFAULT if value is None else value.milliseconds
     ingestion = scope.state.ingestion_of(item)
-    details = {**ingestion.details, "timestamp_interval_ms": interval_ms}
+    details = replace(ingestion.ingestion, timestamp_interval_ms=interval_ms)
     text = replace(parsed, timestamp_interval=value).render()
     return Outcome(
         tag,
@@ -158,10 +175,12 @@ def plan_source(scope: DdlScope, statement: AlterSource) -> Outcome:
 def _retaining(item: Item, value: Duration | None) -> updates.Update:
     """How long the history of a source or table stays readable; None is the default."""
     parsed = parse_statement(item.create_sql)
-    if not isinstance(parsed, CreateSource | CreateSubsource | CreateTable | CreateTableFromSource):
+    if not isinstance(
+        parsed, CreateSource | CreateSubsource | CreateTable | CreateTableFromSource
+    ) or not isinstance(item.details, Retaining):
         raise InvariantViolation(f"{item.id} has no history: {item.create_sql[:80]}")
     retain_ms = RETAIN_HISTORY_MS_DEFAULT if value is None else value.milliseconds
-    details = {**item.details, "retain_history_ms": retain_ms}
+    details = replace(item.details, retain_history_ms=retain_ms)
     return updates.UpdateItem(
         item.id, create_sql=replace(parsed, retain_history=value).render(), details=details
     )
@@ -178,6 +197,7 @@ def plan_table(scope: DdlScope, statement: AlterTable) -> Outcome:
 
 def plan_system(scope: DdlScope, statement: AlterSystem) -> Outcome:
     """Server variables, for all sessions that begin from now on."""
+    check_alter_system(scope.operator)
     if statement.variable is None:
         resets = tuple(updates.SetSystemVariable(name, None) for name in scope.state.system_variables)
         return Outcome("ALTER SYSTEM", resets)

@@ -11,13 +11,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headwater.catalog import updates
+from headwater.catalog.details import Connection
 from headwater.catalog.state import Item
 from headwater.coordinator.api import Prepared, Result
-from headwater.coordinator.connection_details import Resolved, altered, resolve, type_of, validate
+from headwater.coordinator.connection_details import (
+    Resolved,
+    altered,
+    check_allowed,
+    resolve,
+    validate,
+)
 from headwater.coordinator.ddl import DdlScope, Outcome, Question, already_exists, does_not_exist
 from headwater.coordinator.upstreams import changed_meanwhile
 from headwater.core.errors import InvariantViolation, UserError
 from headwater.core.relation import Relation
+from headwater.sources.dialects import CONNECTION_KINDS
 from headwater.sql.cursor import Name
 from headwater.sql.parse import parse_statement
 from headwater.sql.statements.alter_connection import AlterConnection
@@ -41,10 +49,11 @@ def plan_create(scope: DdlScope, statement: CreateConnection) -> Outcome:
     """A new connection; it depends on its secrets."""
     tag = "CREATE CONNECTION"
     schema, name = scope.names.place(statement.name.parts)
-    if scope.state.item_named(schema.id, name) is not None:
+    existing = scope.state.item_named(schema.id, name)
+    if existing is not None:
         if statement.if_not_exists:
             return Outcome(tag, notices=(already_exists("connection", name),))
-        raise UserError(f"catalog item '{name}' already exists", "42710")
+        raise UserError(f"catalog item '{name}' already exists", updates.taken_sqlstate(existing.kind))
     resolved = resolve(scope.names, statement.kind, statement.options)
     _check_tried(scope, statement.validate, resolved)
     item_id, oid = scope.new_item()
@@ -57,13 +66,16 @@ def plan_create(scope: DdlScope, statement: CreateConnection) -> Outcome:
         "",
         Relation(()),
         dependencies=resolved.secret_ids,
-        details={"connection_type": type_of(statement.kind), "options": resolved.options},
+        details=Connection(CONNECTION_KINDS[statement.kind].type, resolved.options),
         created_at_ms=scope.now_ms,
     )
     full = CreateConnection(Name(scope.names.full_name_parts(item)), statement.kind, resolved.written)
     item = replace(item, create_sql=full.render())
     return Outcome(
-        tag, (updates.CreateItem(item),), (updates.NameFree(schema.id, name), *_secrets(scope, resolved))
+        tag,
+        (updates.CreateItem(item),),
+        (updates.NameFree(schema.id, name), *_secrets(scope, resolved)),
+        resolved.notices,
     )
 
 
@@ -89,10 +101,10 @@ def plan_alter(scope: DdlScope, statement: AlterConnection) -> Outcome:
         item.id,
         create_sql=replace(_created(item), options=resolved.written).render(),
         dependencies=resolved.secret_ids,
-        details={**item.details, "options": resolved.options},
+        details=replace(item.connection, options=resolved.options),
     )
     requirements = (updates.ItemExists(item.id, item.name), *_secrets(scope, resolved))
-    return Outcome(tag, (update,), requirements)
+    return Outcome(tag, (update,), requirements, resolved.notices)
 
 
 async def run_validate(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
@@ -101,8 +113,11 @@ async def run_validate(session: SqlSession, prepared: Prepared, arguments: tuple
     if not isinstance(statement, ValidateConnection):
         raise InvariantViolation("VALIDATE CONNECTION of something else")
     item = session.names().resolve_item(statement.name.parts, "connection")
-    kind, options = _created(item).kind, item.details["options"]
-    await session.world.upstreams.ask(lambda secrets: validate(kind, options, secrets), session.secret_value)
+    kind, options = _created(item).kind, dict(item.connection.options)
+    check_allowed(session.names(), options)
+    await session.coordinator.upstreams.ask(
+        lambda secrets: validate(kind, options, secrets), session.secret_value
+    )
     return Result(lambda _: "VALIDATE CONNECTION")
 
 

@@ -12,7 +12,7 @@ from headwater.coordinator.api import CopyIn, CopyOut, ParsedStatement, Prepared
 from headwater.coordinator.rows import complete_rows, target_columns, writable, write_rows
 from headwater.coordinator.tables import check_written_size, inserted, written_size
 from headwater.core.errors import UserError
-from headwater.core.relation import Column
+from headwater.core.relation import Column, shown_in
 from headwater.core.types import SqlType
 from headwater.formats.copy import CopyOptions as TextOptions
 from headwater.formats.copy import CopyReader
@@ -89,6 +89,7 @@ class _Sink:
         self._session = session
         self._item = item
         self._columns = columns
+        self._types = [column.type for column in shown_in(columns, session.zone)]
         csv = options.format == "csv"
         self._reader = CopyReader(
             options.format,  # type: ignore[arg-type]
@@ -113,7 +114,7 @@ class _Sink:
     def _add(self, texts: pa.RecordBatch | None) -> None:
         if texts is not None and texts.num_rows:
             try:
-                arrays = [from_text(texts.column(i), column.type) for i, column in enumerate(self._columns)]
+                arrays = [from_text(texts.column(i), type_) for i, type_ in enumerate(self._types)]
             except UserError:
                 raise self._first_error(texts) from None
             self._tables.append(pa.table(arrays, names=[column.name for column in self._columns]))
@@ -136,7 +137,7 @@ class _Sink:
             while low < high:  # rows before `low` are good; the first bad one is before `high`, if any
                 middle = (low + high) // 2
                 try:
-                    from_text(texts.column(i).slice(low, middle - low + 1), column.type)
+                    from_text(texts.column(i).slice(low, middle - low + 1), self._types[i])
                     low = middle + 1
                 except UserError as found:
                     high, error = middle, found

@@ -5,7 +5,9 @@ from __future__ import annotations
 from headwater.catalog import updates
 from headwater.catalog.state import Cluster, Database, Schema
 from headwater.coordinator.ddl import DdlScope, Outcome, already_exists, does_not_exist
-from headwater.core.errors import UserError
+from headwater.core.errors import UserError, not_supported
+from headwater.core.limits import CLUSTER_REPLICAS_MAX
+from headwater.sql.cluster_options import ClusterOptions
 from headwater.sql.statements.alter_cluster import AlterCluster
 from headwater.sql.statements.create_cluster import CreateCluster
 from headwater.sql.statements.create_database import CreateDatabase
@@ -58,9 +60,28 @@ def plan_cluster(scope: DdlScope, statement: CreateCluster) -> Outcome:
     if statement.name.startswith(("mz_", "pg_")):
         raise UserError(f"unacceptable cluster name '{statement.name}'", "42939")
     options = statement.options
-    factor = 1 if options.replication_factor is None else options.replication_factor
+    _check_managed(options)
+    factor = 1 if options.replication_factor is None else _factor(options.replication_factor)
     cluster = Cluster(scope.new_id("cluster"), statement.name, options.size or SIZE_DEFAULT, factor)
     return Outcome(tag, (updates.CreateCluster(cluster),), (updates.ClusterNameFree(statement.name),))
+
+
+def _check_managed(options: ClusterOptions) -> None:
+    """Replicas come and go with the replication factor; there is no other way to make one."""
+    if options.managed is False:
+        raise not_supported("clusters with MANAGED = false")
+
+
+def _factor(wanted: int) -> int:
+    """A replication factor that is so when it is shown."""
+    if wanted > CLUSTER_REPLICAS_MAX:
+        raise UserError(
+            f"a cluster cannot have a REPLICATION FACTOR of {wanted}",
+            "0A000",
+            detail="All clusters are pools of one process, which is started again if it ends.",
+            hint="Use REPLICATION FACTOR 1, or 0 to pause the sources of the cluster.",
+        )
+    return wanted
 
 
 def plan_alter_cluster(scope: DdlScope, statement: AlterCluster) -> Outcome:
@@ -69,9 +90,12 @@ def plan_alter_cluster(scope: DdlScope, statement: AlterCluster) -> Outcome:
     if statement.if_exists and scope.state.cluster_named(statement.name) is None:
         return Outcome(tag, notices=(does_not_exist("cluster", statement.name),))
     cluster = scope.names.resolve_cluster(statement.name)
+    _check_managed(statement.options)
     size, factor = statement.options.size, statement.options.replication_factor
     if "SIZE" in statement.reset:
         size = SIZE_DEFAULT
     if "REPLICATION FACTOR" in statement.reset:
         factor = 1
+    if factor is not None:
+        factor = _factor(factor)
     return Outcome(tag, (updates.AlterCluster(cluster.id, size, factor),))

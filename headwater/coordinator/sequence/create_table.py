@@ -5,13 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headwater.catalog import updates
+from headwater.catalog.details import PlainTable
 from headwater.catalog.state import TEMPORARY_SCHEMA_ID, Item
-from headwater.coordinator.ddl import DdlScope, Outcome, already_exists, check_column_names
+from headwater.coordinator.ddl import (
+    DdlScope,
+    Outcome,
+    already_exists,
+    check_column_names,
+    refuse_partition_by,
+)
 from headwater.core.errors import UserError
 from headwater.core.limits import RETAIN_HISTORY_MS_DEFAULT
 from headwater.core.relation import Column, Relation
-from headwater.sql.cursor import Name
-from headwater.sql.select import plan_expression
+from headwater.sql.cursor import Name, SqlText
+from headwater.sql.select import pin_moments, plan_expression
 from headwater.sql.statements.create_table import ColumnDefinition, CreateTable
 
 
@@ -26,7 +33,12 @@ def plan(scope: DdlScope, statement: CreateTable) -> Outcome:
         schema_id = schema.id
     if statement.if_not_exists and scope.state.item_named(schema_id, name, pid) is not None:
         return Outcome(tag, notices=(already_exists("table", name),))
-    columns = tuple(_column(scope, definition) for definition in statement.columns)
+    refuse_partition_by(statement.partition_by)
+    definitions = tuple(_pinned(scope, definition) for definition in statement.columns)
+    columns = tuple(
+        Column(given.name, given.type, given.nullable, None if given.default is None else given.default.text)
+        for given in definitions
+    )
     check_column_names([column.name for column in columns])
     retain = statement.retain_history
     item_id, oid = scope.new_item()
@@ -38,21 +50,24 @@ def plan(scope: DdlScope, statement: CreateTable) -> Outcome:
         "table",
         "",
         Relation(columns),
-        details={"retain_history_ms": RETAIN_HISTORY_MS_DEFAULT if retain is None else retain.milliseconds},
+        details=PlainTable(RETAIN_HISTORY_MS_DEFAULT if retain is None else retain.milliseconds),
         created_at_ms=scope.now_ms,
         temporary_pid=pid,
     )
-    full = replace(statement, name=Name(scope.names.full_name_parts(item)), if_not_exists=False)
+    named = Name(scope.names.full_name_parts(item))
+    full = replace(statement, name=named, columns=definitions, if_not_exists=False)
     item = replace(item, create_sql=full.render())
     return Outcome(tag, (updates.CreateItem(item),), (updates.NameFree(schema_id, name, pid),))
 
 
-def _column(scope: DdlScope, definition: ColumnDefinition) -> Column:
+def _pinned(scope: DdlScope, definition: ColumnDefinition) -> ColumnDefinition:
+    """The column with a default that is the same in every session."""
     default = definition.default
-    column = Column(definition.name, definition.type, definition.nullable, default.text if default else None)
-    if default is not None:
-        # Planned now so that a default that cannot work is refused before a row needs it.
-        query = plan_expression(default.text, scope.names, scope.facts, (), column, (), default.offset)
-        if query.relation_ids:
-            raise UserError("cannot use subquery in DEFAULT expression", "0A000", position=default.offset + 1)
-    return column
+    if default is None:
+        return definition
+    # Planned now so that a default that cannot work is refused before a row needs it.
+    column = Column(definition.name, definition.type, definition.nullable, default.text)
+    query = plan_expression(default.text, scope.names, scope.facts, (), column, (), default.offset)
+    if query.relation_ids:
+        raise UserError("cannot use subquery in DEFAULT expression", "0A000", position=default.offset + 1)
+    return replace(definition, default=SqlText(pin_moments(default.text, query), default.offset))

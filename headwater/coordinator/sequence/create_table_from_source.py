@@ -6,20 +6,24 @@ from dataclasses import replace
 
 from headwater.catalog import updates
 from headwater.catalog.state import Item
-from headwater.coordinator.ddl import DdlScope, Outcome, Question, already_exists
+from headwater.coordinator.ddl import DdlScope, Outcome, Question, already_exists, refuse_partition_by
 from headwater.coordinator.exports import (
     answer_about,
     ask,
-    export_details,
+    check_goes_on,
+    fed_table,
     find_reference,
     ingestion_named,
     shape,
+    take,
+    told,
 )
 from headwater.coordinator.source_form import missing_tables
 from headwater.coordinator.variables import flag
 from headwater.core.errors import UserError
 from headwater.sources import SOURCE_TYPES
-from headwater.sources.contract import Reference
+from headwater.sources.contract import OnValueError, Reference
+from headwater.sources.dialects import DIALECTS
 from headwater.sql.cursor import Name
 from headwater.sql.statements.create_table_from_source import CreateTableFromSource
 
@@ -48,11 +52,16 @@ def plan(scope: DdlScope, statement: CreateTableFromSource) -> Outcome:
     existing = scope.state.item_named(schema.id, name)
     if statement.if_not_exists and existing is not None:
         return Outcome(tag, notices=(already_exists(existing.kind, name),))
+    refuse_partition_by(statement.partition_by)
+    check_goes_on(scope, ingestion)
     reference = _reference(scope, source, ingestion, statement)
     shaped = shape(reference, ingestion, statement.columns, statement.encoding)
     item_id, oid = scope.new_item()
-    details = export_details(
-        scope, item_id, reference, shaped, ingestion.id, statement.retain_history, statement.encoding
+    rule = statement.on_value_error
+    wanted = OnValueError() if rule is None else OnValueError(rule.action == "FAIL", rule.column)
+    details = fed_table(
+        *(scope, item_id, reference, shaped, ingestion.id, statement.retain_history, statement.encoding),
+        wanted,
     )
     item = Item(
         item_id,
@@ -61,7 +70,7 @@ def plan(scope: DdlScope, statement: CreateTableFromSource) -> Outcome:
         name,
         "table",
         "",
-        shaped.relation,
+        details.export.visible,
         dependencies=(source.id,),
         details=details,
         created_at_ms=scope.now_ms,
@@ -78,6 +87,7 @@ def plan(scope: DdlScope, statement: CreateTableFromSource) -> Outcome:
         tag,
         (updates.CreateItem(item),),
         (updates.NameFree(schema.id, name), updates.ItemExists(source.id, source.name)),
+        told(reference, statement.columns),
     )
 
 
@@ -85,10 +95,11 @@ def _reference(scope: DdlScope, source: Item, ingestion: Item, statement: Create
     """The reference, as the table takes it."""
     answer = answer_about(scope, ingestion)
     source_type = SOURCE_TYPES[answer.source_type]
-    if statement.reference is None and source_type.name == "postgres":
+    if statement.reference is None and DIALECTS[source_type.name].reference_required:
         raise missing_tables(
-            source_type.name,
+            DIALECTS[source_type.name],
             "Say which table is wanted: CREATE TABLE .. FROM SOURCE .. (REFERENCE schema.table)",
         )
-    found = find_reference(answer.references, statement.reference, scope.full_name(source))
-    return source_type.pin(found, statement.text_columns, statement.exclude_columns)
+    name = scope.full_name(source)
+    found = find_reference(answer.references, statement.reference, name, answer.unlisted)
+    return take(source_type, answer.options, found, statement)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headwater.catalog import updates
-from headwater.catalog.state import TEMPORARY_SCHEMA_ID, Item
+from headwater.catalog.apply import apply
+from headwater.catalog.details import View
+from headwater.catalog.state import TEMPORARY_SCHEMA_ID, Comment, Item
+from headwater.coordinator.carrying import Change, carried_views, readers_of, stays
 from headwater.coordinator.ddl import DdlScope, Outcome, already_exists
 from headwater.core.errors import UserError
 from headwater.core.relation import Column, Relation
 from headwater.sql.cursor import Name, SqlText
-from headwater.sql.select import plan_query, qualify, relations_of
+from headwater.sql.select import pin_moments, plan_query, qualify, relations_of
 from headwater.sql.statements.create_view import CreateView
 
 
@@ -37,8 +40,9 @@ def plan(scope: DdlScope, statement: CreateView) -> Outcome:
     if existing is not None and statement.if_not_exists:
         return Outcome(tag, notices=(already_exists("view", name),))
     relation = Relation(_columns(statement, query.columns()))
-    item_id, oid = scope.new_item()
-    definition = qualify(text, scope.names)
+    definition = qualify(pin_moments(text, query), scope.names)
+    replaced = existing if statement.replace else None
+    item_id, oid = scope.new_item() if replaced is None else (replaced.id, replaced.oid)
     item = Item(
         item_id,
         oid,
@@ -49,6 +53,7 @@ def plan(scope: DdlScope, statement: CreateView) -> Outcome:
         relation,
         dependencies=dependencies,
         definition=definition,
+        details=View(),
         created_at_ms=scope.now_ms,
         temporary_pid=pid,
     )
@@ -60,12 +65,9 @@ def plan(scope: DdlScope, statement: CreateView) -> Outcome:
         if_not_exists=False,
     )
     item = replace(item, create_sql=full.render())
-    create = updates.CreateItem(item)
-    if existing is not None and statement.replace:
-        _check_replaceable(scope, existing, dependencies)
-        return Outcome(tag, (updates.DropItem(existing.id), create))
-    requirements = [updates.NameFree(schema_id, name, pid)]
-    return Outcome(tag, (create,), tuple(requirements))
+    if replaced is not None:
+        return Outcome(tag, _replaced(scope, replaced, item))
+    return Outcome(tag, (updates.CreateItem(item),), (updates.NameFree(schema_id, name, pid),))
 
 
 def _columns(statement: CreateView, columns: tuple[Column, ...]) -> tuple[Column, ...]:
@@ -85,17 +87,33 @@ def _columns(statement: CreateView, columns: tuple[Column, ...]) -> tuple[Column
     return tuple(replace(column, name=name) for column, name in zip(columns, names, strict=True))
 
 
-def _check_replaceable(scope: DdlScope, existing: Item, dependencies: tuple[str, ...]) -> None:
+def _replaced(scope: DdlScope, existing: Item, item: Item) -> tuple[updates.Update, ...]:
+    """The view under the same id with another query; what reads it goes on with the columns it has."""
     if existing.kind != "view":
-        raise UserError(f"{existing.name} is a {existing.kind} not a view")
-    order = scope.state.drop_order([existing.id])
-    if any(id_ in dependencies for id_ in order):
-        raise UserError(f'cannot replace view "{existing.name}": the new query depends on it')
-    dependents = [scope.state.items[id_] for id_ in order if id_ != existing.id]
-    if dependents:
-        first = dependents[-1]
-        raise UserError(
-            f'cannot drop view "{existing.name}": still depended upon by {first.kind} "{first.name}"',
-            "2BP01",
-            hint="Drop the dependent objects first.",
-        )
+        raise UserError(f"{existing.name} is a {existing.kind} not a view", "42809")
+    if readers_of(scope.state, (existing.id,)) & set(item.dependencies):
+        raise UserError(f'cannot replace view "{existing.name}": the new query depends on it', "42P17")
+    if (existing.create_sql, existing.relation) == (item.create_sql, item.relation):
+        return ()
+    update = updates.UpdateItem(
+        existing.id,
+        create_sql=item.create_sql,
+        definition=item.definition,
+        relation=item.relation,
+        dependencies=item.dependencies,
+    )
+    change = Change(scope.state, apply(scope.state, update), f'cannot replace view "{existing.name}"')
+    views = carried_views(change, (existing.id,), lambda _: stays)
+    readers = readers_of(scope.state, (existing.id,))
+    comments = _moved_comments(scope, existing, item)
+    return (update, *views, *comments, updates.Redefine(tuple(sorted(readers))))
+
+
+def _moved_comments(scope: DdlScope, existing: Item, item: Item) -> list[updates.Update]:
+    """What was said of a column stays with its name."""
+    before, after = existing.relation.column_names(), item.relation.column_names()
+    said = {name: scope.state.comment_on("view", existing.id, n) for n, name in enumerate(before, 1)}
+    if not any(said.values()) or before == after:
+        return []
+    texts = [said.get(name) or "" for name in after] + [""] * (len(before) - len(after))
+    return [updates.SetComment(Comment("view", existing.id, n, text)) for n, text in enumerate(texts, 1)]

@@ -128,7 +128,7 @@ async def run_declare(session: SqlSession, prepared: Prepared, arguments: tuple[
     if statement.name in session.cursors:
         raise UserError(f'cursor "{statement.name}" already exists', "42P03")
     parsed = ParsedStatement(statement.statement, prepared.parsed.text, prepared.parsed.offset)
-    inner = session.describe(parsed, prepared.parameters)
+    inner = await session.planned(lambda: session.describe(parsed, prepared.parameters))
     result = await session.run(inner, arguments)
     rows = None
     if result.batches is not None and not isinstance(statement.statement, Subscribe):
@@ -138,7 +138,7 @@ async def run_declare(session: SqlSession, prepared: Prepared, arguments: tuple[
         prepared.parsed.text,
         inner.columns or (),
         result,
-        session.world.clock.now_ms(),
+        session.coordinator.clock.now_ms(),
         session.mark,
         rows,
     )

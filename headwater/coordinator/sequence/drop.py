@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from headwater.catalog import updates
-from headwater.catalog.state import SYSTEM_SCHEMAS, CatalogState, Item
-from headwater.coordinator.ddl import CASCADE_HINT, DdlScope, Outcome, check_restrict, does_not_exist
+from headwater.catalog.state import SYSTEM_SCHEMAS, Item
+from headwater.coordinator.api import Notice
+from headwater.coordinator.ddl import (
+    CASCADE_HINT,
+    DdlScope,
+    Outcome,
+    cascades_to,
+    check_restrict,
+    does_not_exist,
+)
+from headwater.coordinator.operator import check_drop
 from headwater.core.errors import UserError
 from headwater.sql.cursor import Name
 from headwater.sql.statements.drop import Drop
@@ -38,7 +47,8 @@ def _items(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
     if not statement.cascade:
         for item in found:
             check_restrict(scope.state, item, set(ids))
-    return Outcome(tag, tuple(updates.DropItem(id_) for id_ in order), notices=tuple(notices))
+    changes = tuple(updates.DropItem(id_) for id_ in order)
+    return Outcome(tag, changes, notices=(*notices, *cascades_to(scope, changes, ids)))
 
 
 def _find(scope: DdlScope, statement: Drop, name: Name) -> Item | None:
@@ -48,11 +58,15 @@ def _find(scope: DdlScope, statement: Drop, name: Name) -> Item | None:
 
 
 def _with_items(
-    state: CatalogState, items: list[Item], containers: list[updates.Update]
-) -> tuple[updates.Update, ...]:
+    scope: DdlScope, tag: str, items: list[Item], containers: list[updates.Update], notices: list[Notice]
+) -> Outcome:
     """Drops the items of all containers at once: what depends on two of them goes once.  Then these."""
-    order = state.drop_order(item.id for item in items)
-    return (*(updates.DropItem(id_) for id_ in order), *dict.fromkeys(containers))
+    order = scope.state.drop_order(item.id for item in items)
+    inside = [updates.DropItem(id_) for id_ in order]
+    # A schema that was named is no news; one that goes with its database is.
+    gone = [*inside, *(c for c in containers if tag == "DROP DATABASE")]
+    changes = (*inside, *dict.fromkeys(containers))
+    return Outcome(tag, changes, notices=(*notices, *cascades_to(scope, dict.fromkeys(gone))))
 
 
 def _databases(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
@@ -64,6 +78,7 @@ def _databases(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
             notices.append(does_not_exist("database", name.item))
             continue
         database = scope.names.resolve_database(name.item)
+        check_drop(scope.operator, "database", database.id, database.name)
         schemas = scope.state.schemas_of(database.id)
         if schemas and not statement.cascade:
             raise UserError(
@@ -73,7 +88,7 @@ def _databases(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
         items += [item for schema in schemas for item in scope.state.items_of(schema.id)]
         changes += [updates.DropSchema(schema.id) for schema in schemas]
         changes.append(updates.DropDatabase(database.id))
-    return Outcome(tag, _with_items(scope.state, items, changes), notices=tuple(notices))
+    return _with_items(scope, tag, items, changes, notices)
 
 
 def _schemas(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
@@ -87,6 +102,7 @@ def _schemas(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
         schema = scope.names.resolve_schema(name.parts)
         if schema.id in SYSTEM_SCHEMAS:
             raise UserError(f"cannot drop system schema '{schema.name}'", "42501")
+        check_drop(scope.operator, "schema", schema.id, schema.name)
         if scope.state.items_of(schema.id) and not statement.cascade:
             full = scope.names.schema_full_name(schema)
             raise UserError(
@@ -94,7 +110,7 @@ def _schemas(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
             )
         items += scope.state.items_of(schema.id)
         changes.append(updates.DropSchema(schema.id))
-    return Outcome(tag, _with_items(scope.state, items, changes), notices=tuple(notices))
+    return _with_items(scope, tag, items, changes, notices)
 
 
 def _clusters(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
@@ -106,6 +122,7 @@ def _clusters(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
             notices.append(does_not_exist("cluster", name.item))
             continue
         cluster = scope.names.resolve_cluster(name.item)
+        check_drop(scope.operator, "cluster", cluster.id, cluster.name)
         here = scope.state.items_of_cluster(cluster.id)
         if here and not statement.cascade:
             first = next((item for item in here if item.parent_id is None), here[0])
@@ -116,4 +133,4 @@ def _clusters(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
             )
         items += here
         changes.append(updates.DropCluster(cluster.id))
-    return Outcome(tag, _with_items(scope.state, items, changes), notices=tuple(notices))
+    return _with_items(scope, tag, items, changes, notices)

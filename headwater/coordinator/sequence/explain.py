@@ -1,4 +1,4 @@
-"""EXPLAIN: our plan, the engine's plan, or how the timestamp is chosen."""
+"""EXPLAIN: our plan, the engine's plan, how the timestamp is chosen, or what a run of it took."""
 
 from __future__ import annotations
 
@@ -8,22 +8,26 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
-from headwater.coordinator.queries import batches_of, open_read, plan
+from headwater.coordinator.queries import batches_of, open_read, plan, with_arguments
 from headwater.coordinator.read import PreparedRead
 from headwater.core.errors import UserError
 from headwater.core.relation import Column
 from headwater.core.time import TIMESTAMP_END, to_text
 from headwater.core.types import TEXT, SqlType
-from headwater.sql.select import bind_parameters
 from headwater.sql.select import explain as explain_query
-from headwater.sql.select.plan import Query
+from headwater.sql.select.plan.nodes import Query
 from headwater.sql.statements.explain import Explain
 from headwater.sql.statements.select import Select
 
 if TYPE_CHECKING:
     from headwater.coordinator.session import SqlSession
 
-_TITLES = {"plan": "Optimized Plan", "physical plan": "Physical Plan", "timestamp": "Timestamp"}
+_TITLES = {
+    "plan": "Optimized Plan",
+    "physical plan": "Physical Plan",
+    "timestamp": "Timestamp",
+    "analyze": "QUERY PLAN",
+}
 
 
 def describe(
@@ -43,63 +47,104 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
     if not isinstance(statement, Explain):
         raise UserError("EXPLAIN needs a query", "42601")
     inner = statement.statement
-    query = bind_parameters(plan(session, inner, prepared.parameters).query, arguments)
+    begun_s = session.coordinator.clock.monotonic_s()
+    made = await session.planned(lambda: plan(session, inner, prepared.parameters))
+    query = await with_arguments(session, made.query, arguments)
+    planned_s = session.coordinator.clock.monotonic_s()
+    lines: list[str] | None = None
     if statement.kind == "plan":
-        text = explain_query(query)
+        text = await session.coordinator.beside.run(lambda: explain_query(query))
     else:
         read = await open_read(session, query, inner.as_of if isinstance(inner, Select) else None)
         try:
-            if statement.kind == "timestamp":
+            if statement.kind == "analyze":
+                lines = await _analyzed(session, read, statement.engine, begun_s, planned_s)
+            elif statement.kind == "timestamp":
                 text = _timestamp(session, query, read, statement.format == "json")
             else:
                 text = await _physical(session, read, statement.engine)
         finally:
             read.close()
-    batch = pa.RecordBatch.from_arrays([pa.array([text])], names=[_TITLES[statement.kind]])
+    rows = [text] if lines is None else lines
+    batch = pa.RecordBatch.from_arrays([pa.array(rows, pa.string())], names=[_TITLES[statement.kind]])
     return Result(lambda _: "EXPLAIN", prepared.columns, batches_of(batch))
 
 
+async def _analyzed(
+    session: SqlSession, read: PreparedRead, engine: str | None, begun_s: float, planned_s: float
+) -> list[str]:
+    """Run it, throw its rows away, and say what that took, a line a row as PostgreSQL does."""
+    coordinator, reads = session.coordinator, session.coordinator.reads
+    wanted = engine or session.settings.get("read_engine")
+    chosen = reads.pick_engine(read, wanted)  # type: ignore[arg-type]
+    opened_s = coordinator.clock.monotonic_s()
+    first_s, rows, size = None, 0, 0
+    async for batch in reads.run(read, chosen):
+        first_s = first_s or coordinator.clock.monotonic_s()
+        rows += batch.num_rows
+        size += batch.nbytes
+    done_s = coordinator.clock.monotonic_s()
+    lines = explain_query(read.query).splitlines()
+    lines += [f"Engine: {chosen}", f"Timestamp: {_moment(read.ts)}"]
+    for table in read.inputs.tables:
+        files = read.plans[table.id]
+        count = len(files.state) + len(files.tail)
+        lines.append(f"Read: {coordinator.full_name(table)} (files={count} bytes={files.bytes()})")
+    lines += [
+        f"Actual Rows: {rows} (bytes={size})",
+        f"Planning Time: {_milliseconds(planned_s - begun_s)}",
+        f"Timestamp Time: {_milliseconds(opened_s - planned_s)}",
+        f"First Rows Time: {_milliseconds((first_s or done_s) - opened_s)}",
+        f"Execution Time: {_milliseconds(done_s - opened_s)}",
+    ]
+    return lines
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.3f} ms"
+
+
 async def _physical(session: SqlSession, read: PreparedRead, engine: str | None) -> str:
-    reads = session.world.reads
+    reads = session.coordinator.reads
     wanted = engine or session.settings.get("read_engine")
     chosen = reads.pick_engine(read, wanted)  # type: ignore[arg-type]
     if chosen == "spark":
         return f"Engine: spark\n\n{await reads.spark_plan(read)}"
-    sql, tables = reads.duckdb_text(read)
+    sql, tables = await reads.duckdb_text(read)
     schema = pa.schema([("explain_key", pa.string()), ("explain_value", pa.string())])
-    rows = await session.world.engine.table(f"EXPLAIN {sql}", schema, tables)
+    rows = await session.coordinator.engine.table(f"EXPLAIN {sql}", schema, tables)
     return "Engine: duckdb\n\n" + "\n".join(rows.column("explain_value").to_pylist())
 
 
 def _timestamp(session: SqlSession, query: Query, read: PreparedRead, as_json: bool) -> str:
-    world = session.world
+    coordinator = session.coordinator
     inputs = []
     for item in (*read.inputs.tables, *read.inputs.sources):
         inputs.append(
             {
-                "name": world.full_name(item),
+                "name": coordinator.full_name(item),
                 "id": item.id,
-                "read_frontier": world.holds.since(item.collection_id),
-                "write_frontier": world.reads.upper(item),
+                "read_frontier": coordinator.holds.since(item.collection_id),
+                "write_frontier": coordinator.reads.upper(item),
             }
         )
-    choice = world.reads.choose(read.inputs, session.isolation)
+    choice = coordinator.reads.choose(read.inputs, session.isolation)
     facts = {
         "query_timestamp": read.ts,
-        "oracle_read_timestamp": world.oracle.floor,
+        "oracle_read_timestamp": coordinator.oracle.floor,
         "respond_immediately": not choice.waits,
         "timeline": "EpochMilliseconds",
-        "session_wall_time": world.clock.now_ms(),
+        "session_wall_time": coordinator.clock.now_ms(),
         "sources": inputs,
     }
     if as_json:
         return json.dumps(facts, indent=2)
     lines = [
         f"                query timestamp: {_moment(read.ts)}",
-        f"          oracle read timestamp: {_moment(world.oracle.floor)}",
+        f"          oracle read timestamp: {_moment(coordinator.oracle.floor)}",
         f"        can respond immediately: {str(not choice.waits).lower()}",
         "                       timeline: Some(EpochMilliseconds)",
-        f"              session wall time: {_moment(world.clock.now_ms())}",
+        f"              session wall time: {_moment(coordinator.clock.now_ms())}",
     ]
     for entry in inputs:
         lines += [

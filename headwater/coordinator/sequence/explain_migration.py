@@ -1,4 +1,4 @@
-"""EXPLAIN MIGRATION: the plan of the way over, shown and not carried out."""
+"""EXPLAIN MIGRATION: the plan of the migration, shown and not carried out."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def describe(
 
 async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
     """One row for each object that would change."""
-    state = session.world.catalog.state
+    state = session.coordinator.catalog.state
     names = SessionNames(state)
     rows = []
     for step in plan(state).steps:

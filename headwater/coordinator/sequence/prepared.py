@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
+from headwater.coordinator.queries import constant
 from headwater.core.errors import UserError
 from headwater.core.types import SqlType
-from headwater.sql.select import plan_query
 from headwater.sql.statements.deallocate import Deallocate
 from headwater.sql.statements.execute import Execute
 from headwater.sql.statements.prepare import Prepare
@@ -49,7 +49,7 @@ async def run_execute(session: SqlSession, prepared: Prepared, arguments: tuple[
     statement = prepared.parsed.statement
     if not isinstance(statement, Execute):
         raise UserError("EXECUTE needs a prepared statement", "26000")
-    found = session.statements[statement.name] = session.current(_find(session, statement.name))
+    found = session.statements[statement.name] = await session.current(_find(session, statement.name))
     if len(statement.arguments) != len(found.parameters):
         raise UserError(
             f'wrong number of parameters for prepared statement "{statement.name}"',
@@ -59,8 +59,7 @@ async def run_execute(session: SqlSession, prepared: Prepared, arguments: tuple[
     values = []
     for argument, type_ in zip(statement.arguments, found.parameters, strict=True):
         text = f"SELECT CAST(CAST(({argument.text}) AS {type_}) AS text)"
-        query = plan_query(text, session.names(), session.facts(), (), argument.offset - 18)
-        value = session.world.constant(query)
+        value = await constant(session, text, argument.offset - 18)
         values.append(None if value is None else str(value))
     try:
         return await session.run(found, tuple(values))

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headwater.catalog import updates
+from headwater.catalog.details import Secret
 from headwater.catalog.state import Item
 from headwater.coordinator.ddl import DdlScope, Outcome, already_exists, does_not_exist
 from headwater.core.errors import InvariantViolation, UserError
@@ -27,22 +28,23 @@ if TYPE_CHECKING:
 _SELECT = "SELECT ("
 
 
-def value(session: SqlSession, statement: CreateSecret | AlterSecret) -> bytes:
+async def value(session: SqlSession, statement: CreateSecret | AlterSecret) -> bytes:
     """What the expression is now; a text is its bytes in UTF-8."""
     try:
-        return _evaluate(session, statement.value)
+        return await _evaluate(session, statement.value)
     except UserError as error:
         raise concealed(error, statement.value) from None
 
 
-def _evaluate(session: SqlSession, expression: SqlText) -> bytes:
+async def _evaluate(session: SqlSession, expression: SqlText) -> bytes:
     text = f"{_SELECT}{expression.text}\n)"
-    query = plan_query(text, session.names(), session.facts(), (), expression.offset - len(_SELECT))
+    names, facts, offset = session.names(), session.facts(), expression.offset - len(_SELECT)
+    query = await session.coordinator.beside.run(lambda: plan_query(text, names, facts, (), offset))
     position = expression.offset + 1
     if query.parameters:
         raise UserError("there is no parameter $1", "42P02", hint="A secret's value is written out.")
     if query.relation_ids:
-        raise UserError("the value of a secret cannot depend on relations", position=position)
+        raise UserError("the value of a secret cannot depend on relations", "0A000", position=position)
     kind = query.columns()[0].type.kind
     if kind not in ("text", "bytea", "varchar"):
         raise UserError(
@@ -50,7 +52,7 @@ def _evaluate(session: SqlSession, expression: SqlText) -> bytes:
             "42804",
             position=position,
         )
-    found = session.world.constant(query)
+    found = await session.coordinator.constant(query)
     if found is None:
         raise UserError("secret value can not be null", "22004")
     data = found if isinstance(found, bytes) else str(found).encode()
@@ -74,7 +76,7 @@ def plan_create(scope: DdlScope, statement: CreateSecret) -> Outcome:
         "secret",
         "",
         Relation(()),
-        details={"version": 1},
+        details=Secret(),
         created_at_ms=scope.now_ms,
     )
     full = CreateSecret(Name(scope.names.full_name_parts(item)), HIDDEN_VALUE)
@@ -93,7 +95,9 @@ def plan_alter(scope: DdlScope, statement: AlterSecret) -> Outcome:
     if statement.if_exists and scope.names.find_item(statement.name.parts) is None:
         return Outcome(tag, notices=(does_not_exist("secret", str(statement.name)),))
     item = scope.names.resolve_item(statement.name.parts, "secret")
-    details = {**item.details, "version": int(item.details["version"]) + 1}
+    if not isinstance(item.details, Secret):
+        raise InvariantViolation(f"{item.id} is no secret but a {item.details.sort}")
+    details = replace(item.details, version=item.details.version + 1)
     return Outcome(
         tag,
         (updates.UpdateItem(item.id, details=details),),

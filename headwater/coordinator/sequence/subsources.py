@@ -1,12 +1,12 @@
-"""ALTER SOURCE .. ADD SUBSOURCE and DROP SUBSOURCE: sources of the older form change while they run."""
+"""ALTER SOURCE .. ADD SUBSOURCE and DROP SUBSOURCE: legacy sources change while they run."""
 
 from __future__ import annotations
 
 from headwater.catalog import updates
 from headwater.catalog.state import Item
-from headwater.coordinator.ddl import DdlScope, Outcome, Question, check_restrict, does_not_exist
-from headwater.coordinator.exports import answer_about, ask, part_of_a_source
-from headwater.coordinator.older_sources import (
+from headwater.coordinator.ddl import DdlScope, Outcome, Question, cascades_to, check_restrict, does_not_exist
+from headwater.coordinator.exports import answer_about, ask, check_goes_on, part_of_a_source, told
+from headwater.coordinator.legacy_sources import (
     added_subsources,
     check_apart,
     subsource_items,
@@ -15,6 +15,7 @@ from headwater.coordinator.older_sources import (
 from headwater.coordinator.source_form import refuse_if_forced
 from headwater.core.errors import UserError
 from headwater.sources import SOURCE_TYPES
+from headwater.sources.dialects import DIALECTS
 from headwater.sql.cursor import Name
 from headwater.sql.parse import parse_statement
 from headwater.sql.statements.alter_source_add import AlterSourceAdd
@@ -36,11 +37,12 @@ def question(scope: DdlScope, statement: AlterSourceAdd) -> Question | None:
         f"CREATE TABLE {first.name or first.reference.item} FROM SOURCE {statement.name}"
         f" (REFERENCE {first.reference})",
     )
-    source = _older_source(scope, statement.name)
+    source = _legacy_source(scope, statement.name)
     ingestion = scope.state.ingestion_of(source)
-    if ingestion.details["source_type"] == "load-generator":
+    if not DIALECTS[ingestion.ingestion.source_type].chooses_subsources:
         raise UserError(
             f"source {source.name} does not support ALTER SOURCE.",
+            "42809",
             hint=f"CREATE TABLE .. FROM SOURCE {scope.full_name(source)} (REFERENCE ..) adds a table.",
         )
     return lambda secrets: ask(scope.state, ingestion, secrets)
@@ -50,8 +52,9 @@ def plan_add(scope: DdlScope, statement: AlterSourceAdd) -> Outcome:
     """New subsources; what is there goes on as it was."""
     if statement.if_exists and scope.names.find_item(statement.name.parts) is None:
         return Outcome(_TAG, notices=(does_not_exist("source", str(statement.name)),))
-    source = _older_source(scope, statement.name)
+    source = _legacy_source(scope, statement.name)
     ingestion = scope.state.ingestion_of(source)
+    check_goes_on(scope, ingestion)
     answer = answer_about(scope, ingestion)
     wanted = added_subsources(
         scope, source, answer, statement.outputs, statement.text_columns, statement.exclude_columns
@@ -67,6 +70,7 @@ def plan_add(scope: DdlScope, statement: AlterSourceAdd) -> Outcome:
             updates.ItemExists(source.id, source.name),
             *(updates.NameFree(item.schema_id, item.name) for item in items),
         ),
+        tuple(notice for one in wanted for notice in told(one.reference)),
     )
 
 
@@ -74,7 +78,7 @@ def plan_drop(scope: DdlScope, statement: AlterSourceDrop) -> Outcome:
     """Subsources go; the source and at least one of them stay."""
     if statement.if_exists and scope.names.find_item(statement.name.parts) is None:
         return Outcome(_TAG, notices=(does_not_exist("source", str(statement.name)),))
-    source = _older_source(scope, statement.name)
+    source = _legacy_source(scope, statement.name)
     there = {item.id: item for item in subsources_of(scope.state, source)}
     found: dict[str, Item] = {}
     notices = []
@@ -90,22 +94,24 @@ def plan_drop(scope: DdlScope, statement: AlterSourceDrop) -> Outcome:
         if item.id not in there:
             raise UserError(
                 f"{name} is not a subsource of {scope.full_name(source)}",
+                "42809",
                 hint=f"SHOW SUBSOURCES ON {statement.name} lists them.",
             )
         found[item.id] = item
     if found and len(found) == len(there):
         raise UserError(
             f"SOURCE {scope.full_name(source)} must retain at least one non-progress subsource",
+            "2BP01",
             hint=f"To drop all of it: DROP SOURCE {scope.full_name(source)} CASCADE",
         )
     if not statement.cascade:
         for item in found.values():
             check_restrict(scope.state, item, set(found))
-    order = scope.state.drop_order(found)
-    return Outcome(_TAG, tuple(updates.DropItem(id_) for id_ in order), notices=tuple(notices))
+    changes = tuple(updates.DropItem(id_) for id_ in scope.state.drop_order(found))
+    return Outcome(_TAG, changes, notices=(*notices, *cascades_to(scope, changes, found)))
 
 
-def _older_source(scope: DdlScope, name: Name) -> Item:
+def _legacy_source(scope: DdlScope, name: Name) -> Item:
     """A source that may have subsources."""
     source = scope.names.resolve_item(name.parts, "source")
     if source.progress_id is not None and source.source_id is None:
@@ -114,11 +120,12 @@ def _older_source(scope: DdlScope, name: Name) -> Item:
     if source.ingests and source.parent_id is None:
         raise UserError(
             f"source {full} has no subsources: tables are created from it",
+            "42809",
             hint=f"CREATE TABLE .. FROM SOURCE {full} (REFERENCE ..), and DROP TABLE, do what is wanted.",
         )
     if source.progress_id is not None:
         type_ = SOURCE_TYPES[scope.state.source_type(source)]
-        options = scope.state.ingestion_of(source).details["options"]
+        options = scope.state.ingestion_of(source).ingestion.options
         raise UserError(f"{type_.title(options)} sources have no subsources", "0A000")
     raise part_of_a_source(scope, source, name)
 

@@ -8,6 +8,7 @@ from headwater.coordinator.api import Notice, Prepared, Result
 from headwater.coordinator.transaction import Transaction
 from headwater.core.errors import UserError
 from headwater.sql.statements.begin import Begin
+from headwater.sql.statements.lock_table import LockTable
 from headwater.sql.statements.release_savepoint import ReleaseSavepoint
 from headwater.sql.statements.rollback_to import RollbackTo
 from headwater.sql.statements.savepoint import Savepoint
@@ -63,6 +64,15 @@ async def run_savepoint(session: SqlSession, prepared: Prepared, arguments: tupl
             session.undo_to(_block(transaction, "ROLLBACK TO SAVEPOINT").go_back(name))
             return Result(lambda _: "ROLLBACK")
     raise UserError("SAVEPOINT needs a name", "42601")
+
+
+async def run_lock(session: SqlSession, prepared: Prepared, arguments: tuple[str | None, ...]) -> Result:
+    """LOCK TABLE: the block reads at one moment anyway, so that they must only be there."""
+    _block(session.transaction, "LOCK TABLE")
+    statement = prepared.parsed.statement
+    for name in statement.names if isinstance(statement, LockTable) else ():
+        session.names().find_relation(name.parts)
+    return Result(lambda _: "LOCK TABLE")
 
 
 def _block(transaction: Transaction | None, what: str) -> Transaction:

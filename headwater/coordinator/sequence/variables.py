@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from headwater.coordinator.api import Notice, ParsedStatement, Prepared, Result
 from headwater.coordinator.ddl import drop_temporary
+from headwater.coordinator.patience import patiently
 from headwater.coordinator.queries import batches_of
 from headwater.coordinator.variables import find
 from headwater.core.errors import UserError
@@ -92,7 +93,7 @@ async def run_discard(session: SqlSession, prepared: Prepared, arguments: tuple[
     if what in ("all", "temp") and session.state.temporary_items_of(session.backend_pid):
         if session.transaction is not None:
             session.enter("ddl")
-        await session.world.carry_out(session, drop_temporary(session.ddl_scope()))
+        await patiently(lambda: session.coordinator.carry_out(session, drop_temporary(session.ddl_scope())))
     return Result(lambda _: f"DISCARD {what.upper()}")
 
 

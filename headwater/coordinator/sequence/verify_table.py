@@ -34,21 +34,21 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
         raise InvariantViolation("VERIFY TABLE of something else")
     item = session.names().resolve_item(statement.name.parts)
     if item.kind != "table" and not item.stores:
-        raise UserError(f"{statement.name} is {with_article(item.kind)} not a table")
+        raise UserError(f"{statement.name} is {with_article(item.kind)} not a table", "42809")
     if item.source_id is None:
         raise UserError(
-            f'table "{session.world.full_name(item)}" has no upstream to compare it with',
+            f'table "{session.coordinator.full_name(item)}" has no upstream to compare it with',
             "42809",
             hint="VERIFY TABLE is for tables that were created FROM SOURCE.",
         )
     command = Verify(
-        f"v{unique_name()[:12]}", item.source_id, item.collection_id, session.world.full_name(item)
+        f"v{unique_name()[:12]}", item.source_id, item.collection_id, session.coordinator.full_name(item)
     )
     return Result(lambda count: f"VERIFY {count}", prepared.columns, _answers(session, command))
 
 
 async def _answers(session: SqlSession, command: Verify) -> AsyncIterator[pa.RecordBatch]:
-    controller = session.world.controller
+    controller = session.coordinator.controller
     pending = controller.start_peek(command)
     try:
         while (answer := await pending.answers.get()) is not None:

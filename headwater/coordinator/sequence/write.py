@@ -17,7 +17,7 @@ import pyarrow as pa
 from headwater.catalog.state import Item
 from headwater.coordinator.api import ParsedStatement, Prepared, Result, other_columns
 from headwater.coordinator.composed import Composed
-from headwater.coordinator.queries import batches_of, collect, is_current
+from headwater.coordinator.queries import batches_of, collect, is_current, with_arguments
 from headwater.coordinator.rows import (
     Computed,
     complete_rows,
@@ -32,9 +32,8 @@ from headwater.core.relation import Column, Relation
 from headwater.core.types import SqlType
 from headwater.formats.arrow import state_schema
 from headwater.sql.cursor import SqlText, quote_identifier
-from headwater.sql.select import bind_parameters, plan_query, values_width
-from headwater.sql.select import duckdb as duckdb_sql
-from headwater.sql.select.plan import Query
+from headwater.sql.select import plan_query, values_width
+from headwater.sql.select.plan.nodes import Query
 from headwater.sql.statements.delete import Delete
 from headwater.sql.statements.insert import Insert
 from headwater.sql.statements.update import Update
@@ -56,16 +55,19 @@ class InsertPlan:
     returning: Query | None
     catalog_version: int
     made_at_ms: int
+    took_ms: int
 
 
 def _plan_insert(
     session: SqlSession, statement: Insert, parameter_types: tuple[SqlType | None, ...]
 ) -> InsertPlan:
+    version, clock = session.state.version, session.coordinator.clock
+    begun_ms = clock.now_ms()
     item = writable(session, statement.table)
     targets = target_columns(item, statement.columns)
-    version, clock = session.state.version, session.world.clock
     if statement.query is None:
-        return InsertPlan(item, (), None, _plan_returning(session, statement, item), version, clock.now_ms())
+        returning = _plan_returning(session, statement, item)
+        return InsertPlan(item, (), None, returning, version, clock.now_ms(), 0)
     text, offset = statement.query.text, statement.query.offset
     names, facts = session.names(), session.facts()
     if not statement.columns and len(targets) > 1:
@@ -74,7 +76,8 @@ def _plan_insert(
         targets = targets[: max(1, given)] if given <= len(targets) else targets
     query = plan_query(text, names, facts, parameter_types, offset, targets)
     returning = _plan_returning(session, statement, item)
-    return InsertPlan(item, targets, query, returning, version, clock.now_ms())
+    now_ms = clock.now_ms()
+    return InsertPlan(item, targets, query, returning, version, now_ms, now_ms - begun_ms)
 
 
 def describe_insert(
@@ -108,7 +111,7 @@ async def run_insert(session: SqlSession, prepared: Prepared, arguments: tuple[s
     statement = prepared.parsed.statement
     if not isinstance(statement, Insert):
         raise UserError("INSERT needs a table", "42601")
-    plan = _current_insert(session, statement, prepared)
+    plan = await _current_insert(session, statement, prepared)
     if plan.query is not None and plan.query.relation_ids:
         session.enter("single")
         return await _insert_query(session, prepared, statement, arguments)
@@ -116,17 +119,18 @@ async def run_insert(session: SqlSession, prepared: Prepared, arguments: tuple[s
     if plan.query is None:
         given = pa.table({"_": pa.array([None])})
     else:
-        given = await collect(session, bind_parameters(plan.query, arguments), plan.item)
+        query = await with_arguments(session, plan.query, arguments)
+        given = await collect(session, query, plan.item)
     computed = await _inserted(session, plan, given)
     await write_rows(session, plan.item, computed.changes)
     return computed.result
 
 
-def _current_insert(session: SqlSession, statement: Insert, prepared: Prepared) -> InsertPlan:
+async def _current_insert(session: SqlSession, statement: Insert, prepared: Prepared) -> InsertPlan:
     plan: InsertPlan = prepared.plan  # type: ignore[assignment]
-    if is_current(session, plan.catalog_version, plan.made_at_ms):
+    if is_current(session, plan.catalog_version, plan.made_at_ms, plan.took_ms):
         return plan
-    again = _plan_insert(session, statement, prepared.parameters)
+    again = await session.planned(lambda: _plan_insert(session, statement, prepared.parameters))
     returned = None if again.returning is None else again.returning.columns()
     if prepared.told and returned != prepared.columns:
         raise other_columns()
@@ -139,12 +143,12 @@ async def _insert_query(
     """What a query finds in tables."""
     plans: list[InsertPlan] = []  # the last one is of this attempt
 
-    def plan() -> tuple[Item, Query]:
-        plans.append(_current_insert(session, statement, prepared))
+    async def plan() -> tuple[Item, Query]:
+        plans.append(await _current_insert(session, statement, prepared))
         query = plans[-1].query
         if query is None:
             raise InvariantViolation("INSERT lost its query")
-        return plans[-1].item, bind_parameters(query, arguments)
+        return plans[-1].item, await with_arguments(session, query, arguments)
 
     async def compute(_: Item, found: pa.Table) -> Computed:
         return await _inserted(session, plans[-1], found)
@@ -165,9 +169,11 @@ async def _inserted(session: SqlSession, plan: InsertPlan, given: pa.Table) -> C
 
 
 async def _returned(session: SqlSession, query: Query, item: Item, rows: pa.Table) -> pa.Table:
-    sql = duckdb_sql.generate(query, {item.id: "hw_inserted"}, None)
     schema = state_schema(Relation(query.columns()))
-    return await session.world.engine.table(sql, schema, {"hw_inserted": rows})
+    sql, tables = await session.coordinator.reads.generated(
+        query, {item.id: "hw_inserted"}, None, {"hw_inserted": rows}
+    )
+    return await session.coordinator.engine.table(sql, schema, tables)
 
 
 # UPDATE and DELETE
@@ -260,9 +266,9 @@ async def _mutate(
         raise UserError(f"{tag} needs a table", "42601")
     session.enter("single")
 
-    def plan() -> tuple[Item, Query]:
-        item, query = _plan_mutation(session, statement, prepared.parameters)
-        return item, bind_parameters(query, arguments)
+    async def plan() -> tuple[Item, Query]:
+        item, query = await session.planned(lambda: _plan_mutation(session, statement, prepared.parameters))
+        return item, await with_arguments(session, query, arguments)
 
     async def compute(item: Item, found: pa.Table) -> Computed:
         width = len(item.relation.columns)

@@ -4,7 +4,8 @@ A generator is a sequence of transactions numbered by offset 0, 1, 2, ...; the
 number of those that exist follows the wall clock from the moment of creation, so
 the upstream goes on while nobody reads it, as a real one does.
 
-    options.py      what was written in SQL -> the facts kept in the catalog
+    grammar.py dialect.py options.py     what is written in SQL -> the facts kept in the catalog
+    references.py   what a generator has
     pace.py         wall clock <-> offsets
     generator.py    what a generator is: outputs, each a function of offsets
     read.py         cut ranges into parts, make batches (the contract's functions)
@@ -23,23 +24,24 @@ from typing import Any
 
 from headwater.core.errors import DefiniteError
 from headwater.core.frontier import Frontier, OffsetFrontier
+from headwater.core.points import Point, Read
 from headwater.core.relation import Column
 from headwater.core.types import UINT8
 from headwater.sources.contract import (
     Export,
+    Looked,
     Options,
     ReadPart,
-    Reference,
     SnapshotChunk,
     SourceType,
     Taken,
 )
 from headwater.sources.load_generator import read
-from headwater.sources.load_generator.generators import generator_of
 from headwater.sources.load_generator.options import OPTION_NAMES, OPTIONS_BY_GENERATOR, resolve_options
+from headwater.sources.load_generator.references import metadata_columns, references, single_output
 
 __all__ = [
-    "LOAD_GENERATOR",
+    "KIND",
     "OPTIONS_BY_GENERATOR",
     "OPTION_NAMES",
     "metadata_columns",
@@ -53,6 +55,8 @@ class _Reader:
 
     def __init__(self, options: Options) -> None:
         self.start: Frontier = OffsetFrontier(0)
+        self.continues = True
+        self.waiting: tuple[str, str] | None = None
         self._options = options
 
     def probe(self, now_ms: int) -> Frontier:
@@ -63,7 +67,7 @@ class _Reader:
         start: Frontier,
         end: Frontier,
         exports: tuple[Export, ...],
-        points: Mapping[str, Any],
+        points: Mapping[str, Point],
         rows_max: int,
     ) -> tuple[Frontier, tuple[ReadPart, ...]]:
         return read.plan_read(self._options, start, end, exports, rows_max)
@@ -71,13 +75,8 @@ class _Reader:
     def check(self, exports: tuple[Export, ...]) -> Mapping[str, DefiniteError]:
         return {}
 
-    def look(
-        self, exports: tuple[Export, ...], seen: Mapping[str, Any], reached: Frontier
-    ) -> tuple[Mapping[str, DefiniteError], Mapping[str, Any]]:
-        return {}, {}
-
-    def confirm(self, exports: tuple[Export, ...]) -> Mapping[str, DefiniteError]:
-        return {}
+    def look(self, exports: tuple[Export, ...], seen: Mapping[str, Any], end: Frontier) -> Looked:
+        return Looked(end)
 
     def acknowledge(self, frontier: Frontier) -> None:
         pass
@@ -93,8 +92,8 @@ class _Point:
         self._options = options
         self._exports = exports
 
-    def take(self, frontier: Frontier, before: Mapping[str, Any], rows: int) -> Taken:
-        at = {"at": frontier.to_json(), "rows": rows}
+    def take(self, frontier: Frontier, before: Mapping[str, Read], rows: int) -> Taken:
+        at = Read({"at": frontier.to_json(), "rows": rows})
         ids = [export.table_id for export in self._exports]
         return Taken({id_: before.get(id_, at) for id_ in ids}, frozenset(before))
 
@@ -104,38 +103,29 @@ class _Point:
     def held(self) -> None:
         """A point never passes."""
 
-    def chunks(self, export: Export, point: Any, done: Set[int]) -> tuple[SnapshotChunk, ...]:
-        at = OffsetFrontier.from_json(point["at"])
-        planned = read.plan_snapshot(self._options, export, at, point["rows"])
+    def chunks(self, export: Export, point: Point, done: Set[int]) -> tuple[SnapshotChunk, ...]:
+        at = OffsetFrontier.from_json(point.at["at"])
+        planned = read.plan_snapshot(self._options, export, at, point.at["rows"])
         return tuple(chunk for chunk in planned if chunk.index not in done)
 
     def close(self) -> None:
         pass
 
 
-def references(options: Options) -> tuple[Reference, ...]:
-    """The outputs of a generator."""
-    generator = generator_of(options)
-    return tuple(output.reference(generator.name) for output in generator.outputs(options))
-
-
-def _single(options: Options) -> bool:
-    return len(references(options)) == 1
-
-
-def metadata_columns(options: Options) -> tuple[Column, ...]:
-    """Columns that an export may name although no reference lists them: INCLUDE OFFSET's."""
-    generator = generator_of(options)
-    return tuple(column for output in generator.outputs(options) for column, _ in output.metadata)
-
-
 def _progress_rows(frontier: Any) -> list[tuple[Any, ...]]:
     return [(OffsetFrontier.from_json(frontier).offset,)]
 
 
-LOAD_GENERATOR = SourceType(
+def _position_from_text(text: str) -> Frontier:
+    if not text.isascii() or not (text.isdigit() or text == str(OffsetFrontier(None))):
+        raise ValueError("a count of offsets, as the source's own relation has it")
+    return OffsetFrontier(int(text) if text.isdigit() else None)
+
+
+KIND = SourceType(
     name=read.SOURCE_TYPE,
-    title=lambda options: "load generator" if _single(options) else "multi-output load generator",
+    namespace="generator",
+    title=lambda options: "load generator" if single_output(options) else "multi-output load generator",
     progress_columns=(Column("offset", UINT8),),
     progress_rows=_progress_rows,
     frontier_from_json=OffsetFrontier.from_json,
@@ -144,8 +134,11 @@ LOAD_GENERATOR = SourceType(
     open=lambda options, secrets, stands_at, folder, stopping: _Reader(options),
     read=read.read,
     prepare_snapshot=lambda options, secrets, exports: _Point(options, exports),
-    covers=lambda frontier, point: True,
+    covers=lambda frontier, at: True,
     reading=lambda secrets: nullcontext(read.snapshot),
-    single_output=_single,
+    position=lambda options, secrets, now_ms: read.probe(options, now_ms),
+    position_from_text=_position_from_text,
+    reached=lambda frontier, position: position <= frontier,
+    single_output=single_output,
     metadata_columns=metadata_columns,
 )

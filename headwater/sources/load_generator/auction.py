@@ -52,7 +52,7 @@ def _lots(start: int, end: int) -> tuple[IntArray, IntArray, IntArray]:
 def _auction_changes(options: Options, start: int, end: int) -> Changes:
     auctions, places, offsets = _lots(start, end)
     opening = places == 0
-    return Changes((auctions[opening], offsets[opening]), offsets[opening])
+    return Changes((auctions[opening], offsets[opening]))
 
 
 def _auction_rows(options: Options, at: int, start: int, end: int) -> Rows:
@@ -63,7 +63,7 @@ def _bid_changes(options: Options, start: int, end: int) -> Changes:
     auctions, places, offsets = _lots(start, end)
     bidding = places > 0
     number = places[bidding] - 1
-    return Changes((auctions[bidding], number, offsets[bidding] - number - 1), offsets[bidding])
+    return Changes((auctions[bidding], number, offsets[bidding] - number - 1))
 
 
 def _bid_rows(options: Options, at: int, start: int, end: int) -> Rows:

@@ -19,7 +19,6 @@ def _changes(options: Options, start: int, end: int) -> Changes:
     offsets = np.arange(start, end, dtype=np.int64)
     return Changes(
         (interleaved(offsets - 1, offsets),),
-        np.repeat(offsets, 2),
         np.tile(np.array([True, False]), len(offsets)),
     )
 

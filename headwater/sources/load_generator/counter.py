@@ -26,11 +26,11 @@ def _changes(options: Options, start: int, end: int) -> Changes:
     offsets = np.arange(start, end, dtype=np.int64)
     most: int | None = options["max_cardinality"]
     if most is None:
-        return Changes((offsets + 1,), offsets)
+        return Changes((offsets + 1,))
     numbers = interleaved(offsets + 1, offsets + 1 - most)
     deletes = np.tile(np.array([False, True]), len(offsets))
     kept = numbers > 0
-    return Changes((numbers[kept],), np.repeat(offsets, 2)[kept], deletes[kept])
+    return Changes((numbers[kept],), deletes[kept])
 
 
 def _outputs(options: Options) -> tuple[Output, ...]:

@@ -43,6 +43,7 @@ from headwater.core.types import (
     map_of,
     numeric,
 )
+from headwater.formats.arrays import ordinary
 from headwater.formats.arrow import arrow_type
 from headwater.sources.contract import Options
 from headwater.sources.load_generator import columns
@@ -139,7 +140,13 @@ ROW_COUNT = 5
 
 @lru_cache(maxsize=1)
 def _pools() -> dict[str, pa.Array]:
-    return {name: pa.array([*values, None], arrow_type(type_)) for name, type_, values in _DATUMS}
+    return {name: _pool([*values, None], type_) for name, type_, values in _DATUMS}
+
+
+def _pool(values: list[Any], type_: SqlType) -> pa.Array:
+    if type_.kind == "array" and type_.element is not None:
+        return ordinary(pa.array(values, pa.list_(arrow_type(type_.element))))
+    return pa.array(values, arrow_type(type_))
 
 
 def _fill(name: str) -> Fill:

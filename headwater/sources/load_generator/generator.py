@@ -42,7 +42,6 @@ class Changes:
     """Changes in order; without `deletes` every one of them is a row that comes."""
 
     rows: Rows
-    positions: IntArray
     deletes: BoolArray | None = None
 
 
@@ -97,7 +96,7 @@ class Generator:
 
 def no_changes(options: Options, start: int, end: int) -> Changes:
     """The changes of an output that is complete after offset 0."""
-    return Changes((np.empty(0, np.int64),), np.empty(0, np.int64))
+    return Changes((np.empty(0, np.int64),))
 
 
 def fixed_output(

@@ -67,7 +67,7 @@ def _rows(options: Options, at: int, start: int, end: int) -> Rows:
 def _changes(options: Options, start: int, end: int) -> Changes:
     offsets, places = np.divmod(np.arange(start, end, dtype=np.int64), _batch_rows(options))
     first = 1 if options["transactional_snapshot"] else 0
-    return Changes((_keys(options, (offsets - first) % _slots(options), places), offsets), offsets)
+    return Changes((_keys(options, (offsets - first) % _slots(options), places), offsets))
 
 
 def _outputs(options: Options) -> tuple[Output, ...]:

@@ -52,7 +52,7 @@ _CONVERSION_SHARES = np.array([0.2, 0.4])  # by bucket
 
 def _impression_changes(options: Options, start: int, end: int) -> Changes:
     offsets = np.arange(max(start, 1), max(end, 1), dtype=np.int64)
-    return Changes((offsets,), offsets)
+    return Changes((offsets,))
 
 
 def _impression_rows(options: Options, at: int, start: int, end: int) -> Rows:
@@ -80,7 +80,7 @@ def _click_changes(options: Options, start: int, end: int) -> Changes:
     kept = (offsets >= start) & (offsets < end)
     impressions, offsets = impressions[kept], offsets[kept]
     order = np.argsort(offsets, kind="stable")
-    return Changes((impressions[order],), offsets[order])
+    return Changes((impressions[order],))
 
 
 def _click_rows(options: Options, at: int, start: int, end: int) -> Rows:
@@ -141,7 +141,7 @@ def _lead_changes(options: Options, start: int, end: int) -> Changes:
     offsets = np.concatenate([_lead_offset(created), at[kept]])
     done = np.repeat(np.array([0, 1]), [len(created), int(kept.sum())])
     order = np.lexsort((leads, offsets))
-    return Changes((leads[order], done[order]), offsets[order])
+    return Changes((leads[order], done[order]))
 
 
 def _lead_rows(options: Options, at: int, start: int, end: int) -> Rows:
@@ -153,7 +153,7 @@ def _lead_rows(options: Options, at: int, start: int, end: int) -> Rows:
 
 def _prediction_changes(options: Options, start: int, end: int) -> Changes:
     leads = _leads_between(start, end)
-    return Changes((leads,), _lead_offset(leads))
+    return Changes((leads,))
 
 
 def _prediction_rows(options: Options, at: int, start: int, end: int) -> Rows:
@@ -175,7 +175,7 @@ def _coupon_offset(coupons: IntArray) -> IntArray:
 def _coupon_changes(options: Options, start: int, end: int) -> Changes:
     leads = _leads_between(start - _COUPON_DELAY, end - _COUPON_DELAY)
     coupons = leads[_bucket(leads) == 1] // 2
-    return Changes((coupons,), _coupon_offset(coupons))
+    return Changes((coupons,))
 
 
 def _coupon_rows(options: Options, at: int, start: int, end: int) -> Rows:

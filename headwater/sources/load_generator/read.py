@@ -21,7 +21,8 @@ from headwater.core import limits
 from headwater.core.change import DELETE, INSERT
 from headwater.core.errors import InvariantViolation
 from headwater.core.frontier import Frontier, OffsetFrontier
-from headwater.formats.arrow import change_schema, state_schema
+from headwater.core.points import Read
+from headwater.formats.arrow import read_schema, state_schema
 from headwater.sources.contract import Export, Options, ReadPart, SnapshotChunk
 from headwater.sources.load_generator import pace
 from headwater.sources.load_generator.chance import BoolArray
@@ -127,7 +128,7 @@ def _changes(
             options, generator, _shared(0, output.units(options, 1), share), output.rows_per_unit
         ):
             rows = output.rows(options, 1, low, high)
-            yield Changes(rows, np.zeros(len(rows[0]), np.int64))
+            yield Changes(rows)
     if output.rows_per_offset == 0 or end <= 1:
         return
     per_offset = generator.units_per_offset(options)
@@ -139,7 +140,7 @@ def _changes(
 def _change_batch(
     options: Options, output: Output, export: Export, changes: Changes, sequence: int
 ) -> pa.RecordBatch:
-    count = len(changes.positions)
+    count = len(changes.rows[0])
     deletes = changes.deletes
     ops = (
         pa.nulls(count, pa.string()).fill_null(INSERT)
@@ -155,9 +156,8 @@ def _change_batch(
             *columns,
             ops,
             pa.array(np.arange(sequence, sequence + count, dtype=np.int64)),
-            pa.array(changes.positions),
         ],
-        schema=change_schema(export.relation),
+        schema=read_schema(export.relation),
     )
 
 
@@ -191,7 +191,7 @@ def plan_snapshot(
         SnapshotChunk(
             SOURCE_TYPE,
             options,
-            at.to_json(),
+            Read(at.to_json()),
             export,
             index,
             rows * (index + 1) // count - rows * index // count,
@@ -206,7 +206,7 @@ def snapshot(chunk: SnapshotChunk) -> Iterator[pa.RecordBatch]:
     options = chunk.options
     generator = generator_of(options)
     output = _checked_output(options, chunk.export)
-    at = _resolved(options, chunk.point)
+    at = _resolved(options, chunk.point.at)
     start, end = chunk.details
     for low, high in _steps(options, generator, (start, end), output.rows_per_unit):
         rows = output.rows(options, at, low, high)

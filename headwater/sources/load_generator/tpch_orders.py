@@ -73,7 +73,7 @@ def _order_changes(options: Options, start: int, end: int) -> Changes:
     count = order_count(options)
     offsets = np.arange(start, end, dtype=np.int64)
     orders = interleaved(_removed(count, offsets - 1), count + offsets - 1)
-    return Changes((orders,), np.repeat(offsets, 2), np.tile(np.array([True, False]), len(offsets)))
+    return Changes((orders,), np.tile(np.array([True, False]), len(offsets)))
 
 
 def _line_rows(options: Options, at: int, start: int, end: int) -> Rows:
@@ -86,7 +86,7 @@ def _line_changes(options: Options, start: int, end: int) -> Changes:
     sizes = _LINES.sizes(of_orders.rows[0])
     rows = expanded(of_orders.rows[0], sizes)
     deletes = np.tile(np.array([True, False]), end - start)
-    return Changes(rows, np.repeat(of_orders.positions, sizes), np.repeat(deletes, sizes))
+    return Changes(rows, np.repeat(deletes, sizes))
 
 
 # Facts of an order

@@ -22,11 +22,9 @@ import hashlib
 import os
 import re
 import shutil
-import socket
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -39,10 +37,10 @@ from headwater.core.limits import (
     UPSTREAM_CONNECT_S_MAX,
     UPSTREAM_KEEPALIVE_COUNT,
     UPSTREAM_KEEPALIVE_S,
-    UPSTREAM_VALIDATE_S_MAX,
 )
 from headwater.sources.contract import Secrets
 from headwater.sources.postgres.session_settings import settings_query, startup_options
+from headwater.sources.postgres.silence import bounded
 
 PORT_DEFAULT: Final = 5432
 
@@ -57,6 +55,7 @@ def conninfo(connection: Mapping[str, Any], secrets: Secrets, **more: str) -> st
     """A connection string of libpq; `more` are parameters of it that are added or replaced."""
     parameters: dict[str, Any] = {
         "host": connection["host"],
+        "hostaddr": "",
         "port": connection.get("port", PORT_DEFAULT),
         "dbname": connection["database"],
         "user": connection["user"],
@@ -76,8 +75,8 @@ def conninfo(connection: Mapping[str, Any], secrets: Secrets, **more: str) -> st
         "tcp_user_timeout": UPSTREAM_KEEPALIVE_S * (UPSTREAM_KEEPALIVE_COUNT + 1) * 1000,
     }
     password = _value(connection, "password", secrets)
-    if password is not None:
-        parameters["password"] = _text(password)
+    # Empty instead of left out: libpq would take the one in the server's environment, and send it there.
+    parameters["password"] = "" if password is None else _text(password)
     return make_conninfo("", **{**parameters, **more})
 
 
@@ -106,6 +105,8 @@ def validate(connection: Mapping[str, Any], secrets: Secrets) -> None:
     except psycopg.Error as error:
         reason = _reason(error)
         raise UserError(reason.message, "58000", detail=detail, hint=reason.hint) from error
+    except TransientError as error:
+        raise UserError(str(error), "58000", detail=detail, hint=error.hint) from error
 
 
 def _connect(connection: Mapping[str, Any], secrets: Secrets, replication: bool) -> psycopg.Connection[Any]:
@@ -151,24 +152,6 @@ def _check_settings(upstream: psycopg.Connection[Any], detail: str) -> None:
             detail=f"{SLOTS_NEEDED} slots are needed, {max(slots - taken, 0)} of {slots} are free. {detail}",
             hint="Drop slots that nobody uses (pg_replication_slots), or raise max_replication_slots.",
         )
-
-
-@contextmanager
-def bounded(upstream: psycopg.Connection[Any]) -> Iterator[None]:
-    """A server that stops answering without closing is hung up on, so that no thread waits for ever."""
-
-    def hang_up() -> None:
-        with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(upstream.fileno())) as line:
-            line.shutdown(socket.SHUT_RDWR)
-
-    timer = threading.Timer(UPSTREAM_VALIDATE_S_MAX, hang_up)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()  # or it might hang up on whatever gets the line's number once that is closed
 
 
 # What went wrong

@@ -4,10 +4,12 @@
 
 The shape is the one that was in force at each message, so that changes before a DDL of
 the upstream are read as they were written.  What cannot become a row of a table (another
-shape, a value out of range, no old row) is a definite error of that table alone.
+shape, no old row, a key that cannot be stored) is a definite error of that table alone; any other value
+that cannot be stored is a flaw of its row.
 
     keyed      '+' the new row; '-' the old key where an update changed it, and for a delete;
-               '~' a new row without long values that the server did not send, as they are unchanged
+               '~' a new row without long values that the server did not send, as they are unchanged;
+               where the key changed, they are those of the old row, which the same message takes away
     counted    '+' the new row; '-' the old row, which needs REPLICA IDENTITY FULL
 
 Not here: the protocol (pgoutput.py), cutting the stream into stretches (spool.py).
@@ -18,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +28,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.core import change
-from headwater.core.errors import DefiniteError, UserError
+from headwater.core.change import Received
+from headwater.core.errors import DefiniteError
+from headwater.core.flaws import Flaw
+from headwater.core.points import Point, Widened
 from headwater.core.types import SqlType
-from headwater.formats.arrow import arrow_type, change_schema
-from headwater.formats.text import from_text
-from headwater.sources.contract import Export, ReadPart, Reset, Side
+from headwater.formats.arrow import arrow_type, read_schema
+from headwater.sources.contract import Export, ReadPart, Reset
 from headwater.sources.postgres import pgoutput
+from headwater.sources.postgres.altered import altered, what_is_said
+from headwater.sources.postgres.flaws import RowFlaws, as_far, bad_key, printed, typed
 from headwater.sources.postgres.frontier import lsn_text
 from headwater.sources.postgres.identity import (
     NO_OLD_ROW,
@@ -51,11 +57,7 @@ from headwater.sources.postgres.pgoutput import (
 from headwater.sources.postgres.visibility import Snapshot
 
 _BATCH_MESSAGES: Final = 65_536
-_VALUE_BYTES_SHOWN: Final = 60
 _TRUNCATED: Final = "the table was truncated while columns were added to it"
-_NO_TOAST: Final = (
-    "TOASTed value missing from old row. Did you forget to set REPLICA IDENTITY to FULL for your table?"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +68,9 @@ class Shown:
     columns: tuple[str, ...] | None = None  # only these, of every row; None: all of it
 
     @staticmethod
-    def by(point: Any) -> Shown:
+    def by(point: Point) -> Shown:
         """By the point at which the table was read."""
-        side = Side.of(point)
-        return Shown(point["snapshot"]) if side is None else Shown(side.point["snapshot"], side.columns)
+        return Shown(point.at["snapshot"], point.columns if isinstance(point, Widened) else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ class Segment:
             return file.read(int(self.lengths.sum(dtype=np.int64)))
 
 
-def read(part: ReadPart) -> Iterator[tuple[Export, pa.RecordBatch | Reset | DefiniteError]]:
+def read(part: ReadPart) -> Iterator[tuple[Export, pa.RecordBatch | Reset | Received | DefiniteError]]:
     """The changes of a part, export by export."""
     segment: Segment = part.details
     stretch = Stretch(segment.load(), segment.lengths)
@@ -104,8 +105,9 @@ def read(part: ReadPart) -> Iterator[tuple[Export, pa.RecordBatch | Reset | Defi
     oids = stretch.u32(stretch.starts[changes] + 1)
     truncated = stretch.truncated()
     for export in part.exports:
-        oid = export.details["oid"]
+        oid = export.pinned.reference["oid"]
         numbers, reset = changes[oids == oid], truncated.get(oid)
+        yield export, _received(segment, numbers, reset)
         shown: Integers = numbers[:0]
         point = segment.points.get(export.table_id)
         if point is not None:
@@ -128,6 +130,12 @@ def read(part: ReadPart) -> Iterator[tuple[Export, pa.RecordBatch | Reset | Defi
                 yield export, batch
         except DefiniteError as error:
             yield export, error
+
+
+def _received(segment: Segment, numbers: Integers, reset: int | None) -> Received:
+    """The messages about a table, with those that a snapshot has shown and those that a truncation undid."""
+    told = numbers if reset is None else np.append(numbers, reset)
+    return Received(len(told), int(segment.lengths[told].sum(dtype=np.int64)))
 
 
 Places = list[int | None]
@@ -166,7 +174,7 @@ class Decoder:
         self, export: Export, numbers: Integers, unsaid: frozenset[str] = frozenset()
     ) -> Iterator[pa.RecordBatch]:
         """The changes that these messages are to a table; they say nothing of the columns in `unsaid`."""
-        shapes = self.shapes.get(export.details["oid"], [])
+        shapes = self.shapes.get(export.pinned.reference["oid"], [])
         for index, (since, relation) in enumerate(shapes):
             until = shapes[index + 1][0] if index + 1 < len(shapes) else len(self.stretch.kinds)
             mine = numbers[(numbers > since) & (numbers < until)]
@@ -182,26 +190,13 @@ class Decoder:
         self, export: Export, relation: RelationMessage, numbers: Integers, unsaid: frozenset[str]
     ) -> Places:
         """Where in a tuple each column of the table lies, if the table is still what was pinned."""
-        pinned = export.details
-        found = {column.name: (place, column) for place, column in enumerate(relation.columns)}
-        places: Places = []
-        for column in pinned["columns"]:
-            if column["name"] in unsaid:
-                places.append(None)
-                continue
-            place, now = found.get(column["name"], (0, None))
-            same_type = now is not None and (
-                column["text"] or (now.type_oid, now.typmod) == (column["type_oid"], column["typmod"])
-            )
-            if not same_type or (relation.namespace, relation.name) != (pinned["schema"], pinned["table"]):
-                raise self.error(
-                    export,
-                    numbers[0],
-                    f"incompatible schema change: source table {pinned['table']} with oid {pinned['oid']}"
-                    " has been altered",
-                )
-            places.append(place)
-        return places
+        pinned = export.pinned
+        what = what_is_said(pinned, relation, unsaid)
+        if what is not None:
+            raise self.error(export, numbers[0], altered(pinned, what))
+        found = {column.name: place for place, column in enumerate(relation.columns)}
+        names = (column["name"] for column in pinned.columns)
+        return [None if name in unsaid else found[name] for name in names]
 
     def _check_identity(self, export: Export, relation: RelationMessage, numbers: Integers) -> None:
         """Updates and deletions say which row they are about, or there are none."""
@@ -212,7 +207,7 @@ class Decoder:
         kinds = self.stretch.kinds[numbers]
         refused = numbers[(kinds == pgoutput.UPDATE) | (kinds == pgoutput.DELETE)]
         if len(refused):
-            message = switched(export.details, lacking) if lacking else retyped(export.details, other)
+            message = switched(export.pinned, lacking) if lacking else retyped(export.pinned, other)
             raise self.error(export, refused[0], message)
 
     def error(self, export: Export, number: int, message: str) -> DefiniteError:
@@ -224,7 +219,7 @@ class Decoder:
         rows = came.followed_by(went)
         which = np.concatenate((came_from, went_from))
         count = len(came_from)
-        arrays = []
+        arrays, flaws = [], RowFlaws(export)
         for position, place in enumerate(places):
             if place is None:
                 arrays.append(pa.nulls(len(which), arrow_type(export.relation.columns[position].type)))
@@ -232,15 +227,22 @@ class Decoder:
             texts = self.stretch.texts(rows.columns[place])
             missing = came.columns[place].kinds == pgoutput.NULL
             self._check_null(export, position, missing, came_from)
-            arrays.append(self._typed(export, position, texts, which))
+            values, found = typed_as_far(texts, export.relation.columns[position].type)
+            if found and position in _key(export):
+                index = min(found)
+                raise self.error(export, which[index], bad_key(export, position, found[index]))
+            flaws.add(position, found)
+            arrays.append(values)
+        moved = np.isin(came_from, went_from)
         ops = pa.chunked_array(
-            [self._upserts(came, places), pa.array([change.DELETE] * len(went_from), pa.string())]
+            [self._upserts(came, moved, places), pa.array([change.DELETE] * len(went_from), pa.string())]
         ).combine_chunks()
         sequence = (self.first + which) * 2
         sequence[:count] += 1  # an update takes the old row away before it brings the new one
+        told = flaws.column(len(which), lambda index: lsn_text(int(self.lsns[which[index]])))
         return pa.RecordBatch.from_arrays(
-            [*arrays, ops, pa.array(sequence), pa.array(self.lsns[which])],
-            schema=change_schema(export.relation),
+            [*arrays, *told, ops, pa.array(sequence)],
+            schema=read_schema(export.relation, flawed=bool(told)),
         )
 
     def _came_and_went(
@@ -282,13 +284,9 @@ class Decoder:
         for tuples, of in ((gone, deleted), (old.taken(moved), both[moved])):
             for position, place in zip(_key(export), key_places, strict=True):
                 nameless = tuples.columns[place].kinds == pgoutput.NULL
-                if export.details["columns"][position]["not_null"] and nameless.any():
+                if export.pinned.columns[position]["not_null"] and nameless.any():
                     # The replica identity is another one than it was: what went cannot be told.
                     raise self.error(export, of[nameless][0], NO_OLD_ROW)
-        for column in new_both.columns.values():
-            lost = moved & (column.kinds == pgoutput.UNCHANGED)
-            if lost.any():  # what it was stands under another key
-                raise self.error(export, both[lost][0], _NO_TOAST)
         return (
             fresh.followed_by(new_plain).followed_by(new_both),
             np.concatenate((inserted, plain, both)),
@@ -301,24 +299,20 @@ class Decoder:
         without: pgoutput.Booleans = kinds != pgoutput.OLD_ROW
         return without
 
-    def _upserts(self, came: Tuples, places: Places) -> pa.Array:
-        """The _op of rows that came: '+', or '~' with the columns that are left as they were."""
-        count = len(next(iter(came.columns.values())).kinds)
-        unsaid = np.stack(
-            [
-                np.ones(count, bool) if place is None else came.columns[place].kinds == pgoutput.UNCHANGED
-                for place in places
-            ],
-            axis=1,
-        )
+    def _upserts(self, came: Tuples, moved: pgoutput.Booleans, places: Places) -> pa.Array:
+        """The _op of rows that came: '+', or '~' with the columns that are as they were, or came along."""
+        count = len(moved)
+        unsaid = np.zeros((count, len(places)), np.uint8)  # 1: left under this key, 2: came from another
+        for position, place in enumerate(places):
+            if place is None:
+                unsaid[:, position] = 1
+            else:
+                unchanged = came.columns[place].kinds == pgoutput.UNCHANGED
+                unsaid[unchanged, position] = np.where(moved[unchanged], 2, 1)
         if not unsaid.any():
-            return pa.array([change.INSERT] * len(unsaid), pa.string())
+            return pa.array([change.INSERT] * count, pa.string())
         shapes, which = np.unique(unsaid, axis=0, return_inverse=True)
-        ops = [
-            change.PARTIAL + ",".join(map(str, np.flatnonzero(shape))) if shape.any() else change.INSERT
-            for shape in shapes
-        ]
-        return pa.array(ops, pa.string()).take(pa.array(which.reshape(-1)))
+        return pa.array(map(_upsert, shapes), pa.string()).take(pa.array(which.reshape(-1)))
 
     def _keys_differ(self, places: list[int], old: Tuples, new: Tuples) -> pgoutput.Booleans:
         differing: pgoutput.Booleans = np.zeros(len(next(iter(new.columns.values())).kinds), bool)
@@ -331,22 +325,22 @@ class Decoder:
     def _check_null(
         self, export: Export, position: int, missing: pgoutput.Booleans, numbers: Integers
     ) -> None:
-        pinned = export.details
-        column = pinned["columns"][position]
+        pinned = export.pinned
+        column = pinned.columns[position]
         if column["not_null"] and missing.any():
             number = numbers[missing][0]
-            name = f"{pinned['schema']}.{pinned['table']}.{column['name']}"
+            name = f"{pinned.reference['schema']}.{pinned.reference['table']}.{column['name']}"
             raise self.error(
                 export, number, f"PG column {name} contained NULL data, despite having NOT NULL constraint"
             )
 
-    def _typed(self, export: Export, position: int, texts: pa.Array, numbers: Integers) -> pa.Array:
-        type_, name = export.relation.columns[position].type, export.columns[position]
-        try:
-            return typed(texts, type_)
-        except UserError:
-            index, error = first_error(texts, type_)
-            raise self.error(export, numbers[index], f'column "{name}": {error}') from None
+
+def _upsert(shape: pgoutput.Bytes) -> str:
+    """The _op of rows whose columns are said (0), as they were (1), or came along from another key (2)."""
+    left, carried = (",".join(map(str, np.flatnonzero(shape == how))) for how in (1, 2))
+    if carried:
+        return f"{change.PARTIAL}{left}{change.CARRIED}{carried}"
+    return f"{change.PARTIAL}{left}" if left else change.INSERT
 
 
 def _key(export: Export) -> tuple[int, ...]:
@@ -354,38 +348,6 @@ def _key(export: Export) -> tuple[int, ...]:
     return export.relation.keys[0] if export.discipline == "keyed" else ()
 
 
-def typed(texts: pa.Array, type_: SqlType) -> pa.Array:
-    """Values that PostgreSQL has printed, in stored form; UserError if one cannot be."""
-    check_text(texts)
-    return from_text(texts, type_)
-
-
-def check_text(texts: pa.Array) -> None:
-    """UserError unless all of it is UTF-8, which an upstream with the encoding SQL_ASCII does not see to."""
-    try:
-        texts.validate(full=True)
-    except pa.ArrowInvalid as error:
-        value = ""
-        if len(texts) == 1:
-            value = f" {str(texts.cast(pa.binary())[0].as_py()[:_VALUE_BYTES_SHOWN])[1:]}"
-        raise UserError(
-            f"value{value} is not text in UTF-8; mend it upstream, or leave the column out (EXCLUDE COLUMNS)",
-            "22021",
-        ) from error
-
-
-def first_error(texts: pa.Array, type_: SqlType) -> tuple[int, UserError]:
-    """The first value that cannot be stored, when some cannot."""
-    low, high = 0, len(texts)  # an error is in [low, high)
-    while high - low > 1:
-        middle = (low + high) // 2
-        try:
-            typed(texts.slice(low, middle - low), type_)
-            low = middle
-        except UserError:
-            high = middle
-    try:
-        typed(texts.slice(low, 1), type_)
-    except UserError as error:
-        return low, error
-    return low, UserError("a value cannot be stored", "22000")
+def typed_as_far(texts: pa.Array, type_: SqlType) -> tuple[pa.Array, dict[int, Flaw]]:
+    """Values that PostgreSQL has printed, in stored form; NULL for those that cannot be, by their place."""
+    return as_far(texts, lambda some: typed(some, type_), arrow_type(type_), printed)

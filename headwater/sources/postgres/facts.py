@@ -2,13 +2,13 @@
 
     Facts            the server, and one publication of it
       TableFacts     a table the publication has
-        ColumnFacts  a column it publishes; generated and unpublished ones are not here
+        ColumnFacts  a column it publishes
+        GeneratedFacts  a column that the upstream computes and does not send
         KeyFacts     a unique index over columns
 
 `changed` compares what a table pinned when it was made with the facts of now.  What the
 upstream may do without asking: add columns, keys and NOT NULL, drop columns nobody
-takes, change the type of a column that is taken as text.  It must have published the table all the
-time (publication.py).
+takes, change the type of a column that is taken as text.
 
 Not here: asking (inspect.py), pinning (pin.py).
 """
@@ -17,16 +17,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
-from headwater.sources.postgres.publication import UNLOGGED, Look, interrupted
+from headwater.sources.contract import Pinned
+from headwater.sources.postgres.altered import altered, what_happened
 
 PARTITIONED = "p"
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """A published column; `readable`: its values may be selected."""
+    """A published column; `readable`: its values may be selected.
+
+    `labelled`: it is of an enum or a domain, or an array of one, which are nothing here but their texts.
+    """
 
     name: str
     attnum: int
@@ -34,6 +38,18 @@ class ColumnFacts:
     typmod: int = -1
     not_null: bool = False
     readable: bool = True
+    type_name: str | None = None  # as the upstream calls it
+    labelled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedFacts:
+    """A generated column that is not published."""
+
+    name: str
+    attnum: int
+    expression: str
+    stored: bool = True  # or computed whenever it is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +69,16 @@ class KeyFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionFacts:
+    """A partition some of whose columns may not be selected, or whose schema may not be used."""
+
+    schema: str
+    name: str
+    schema_usable: bool
+    unreadable: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TableFacts:
     """A published table.  `identity` is what its changes carry: d, f, i or n as in pg_class."""
 
@@ -66,6 +92,11 @@ class TableFacts:
     row_filter: str | None = None
     schema_usable: bool = True
     row_security: bool = False  # some rows may be hidden from us
+    generated: tuple[GeneratedFacts, ...] = ()
+    unpublished: frozenset[int] = frozenset()  # other columns that it has
+    partitions: tuple[
+        PartitionFacts, ...
+    ] = ()  # those that it has rows in and that may not be read as a whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,28 +134,40 @@ class Facts:
     publication_name: str
     publication: PublicationFacts | None
     tables: Mapping[int, TableFacts] = field(default_factory=dict)  # by oid
-    look: Look | None = None  # how these are published
+    unlogged: frozenset[int] = frozenset()  # of the tables that were asked for, those that are
+    slots_left: int = 1  # that could be made
+    senders_left: int = 1  # that could be connected
 
     def identity(self) -> dict[str, Any]:
         """What a source pins of the server."""
         return {"system_id": self.system_id, "timeline": self.timeline, "recovering": self.recovering}
 
 
-def changed(pinned: Mapping[str, Any], current: Facts) -> str | None:
-    """Why a table with these pinned details can no longer be kept; None when it can."""
+RESYNC: Final = (
+    "What was lost cannot be read any more. ALTER SOURCE {source} RESYNC begins anew and brings every table"
+    " up to date."
+)
+UNLOGGED: Final = "table is UNLOGGED, so that its changes are missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why a table cannot go on as it is; `heals`: it can be brought up to date by reading it again."""
+
+    message: str
+    heals: bool = True
+
+
+def changed(pinned: Pinned, current: Facts) -> Doubt | None:
+    """Why a table of which this is pinned can no longer be kept; None when it can."""
     if current.publication is None:
-        return missing_publication(current.publication_name)
-    table = current.tables.get(pinned["oid"])
+        return Doubt(missing_publication(current.publication_name), heals=False)
+    oid = pinned.reference["oid"]
+    table = current.tables.get(oid)
     if table is None:
-        unlogged = current.look is not None and current.look.unlogged(pinned["oid"])
-        return UNLOGGED if unlogged else "table was dropped"
-    if _compatible(pinned, table):
-        published = pinned.get("published")
-        if current.look is None or published is None:
-            return None
-        return interrupted(published, pinned["oid"], current.look, current.publication_name)
-    which = f"source table {pinned['table']} with oid {pinned['oid']}"
-    return f"incompatible schema change: {which} has been altered"
+        return Doubt(UNLOGGED) if oid in current.unlogged else Doubt("table was dropped", heals=False)
+    what = what_happened(pinned, table)
+    return None if what is None else Doubt(altered(pinned, what), heals=False)
 
 
 def missing_publication(name: str) -> str:
@@ -162,29 +205,3 @@ def went_back(how: str) -> str:
 
 def _role(recovering: bool) -> str:
     return "a physical replica" if recovering else "a primary"
-
-
-def _compatible(pinned: Mapping[str, Any], table: TableFacts) -> bool:
-    if (pinned["schema"], pinned["table"]) != (table.schema, table.name):
-        return False
-    # With another filter rows come and go that no change tells of.
-    if pinned["row_filter"] != table.row_filter:
-        return False
-    columns = {column.attnum: column for column in table.columns}
-    if not all(_same_column(column, columns.get(column["attnum"])) for column in pinned["columns"]):
-        return False
-    return all(any(_same_key(key, now) for now in table.keys) for key in pinned.get("keys", ()))
-
-
-def _same_column(pinned: Mapping[str, Any], now: ColumnFacts | None) -> bool:
-    if now is None or now.name != pinned["name"]:
-        return False
-    if pinned["not_null"] and not now.not_null:
-        return False
-    return pinned["text"] or (pinned["type_oid"], pinned["typmod"]) == (now.type_oid, now.typmod)
-
-
-def _same_key(pinned: Mapping[str, Any], now: KeyFacts) -> bool:
-    # A constraint that was dropped and made again is another one: there was a time without it.
-    same_constraint = pinned["oid"] is None or pinned["oid"] == now.constraint_oid
-    return same_constraint and tuple(pinned["columns"]) == now.columns

@@ -6,9 +6,8 @@ Both are kept with every position, so that a source never goes on in a history t
 is not the one it has read.  A server that was put back to an earlier day of its own is the
 same in both; so the last transaction that was read is kept as well, and must be there again.
 
-A transaction is in the log, and may have been read, before it shows upstream: one whose commit
-waits for a synchronous standby does not show for as long as that takes.  Those are kept too,
-because a snapshot that is taken meanwhile does not have them (docs/decisions).
+A source that begins anew, because what it had read cannot be continued, does so as another
+generation of itself.
 """
 
 from __future__ import annotations
@@ -38,37 +37,24 @@ class LsnFrontier:
     system_id: str
     timeline: int
     last: Transaction | None = None  # the newest that was read
-    unshown: tuple[int, ...] = ()  # the numbers of those that were read before they showed upstream
-    looked: int | None = None  # transactions before this one were over when all was well (publication.py)
-    recent: tuple[tuple[int, int], ...] = ()  # files of tables that were good and came later than that
+    generation: int = 0  # how often the source has begun anew
 
     def __le__(self, other: LsnFrontier) -> bool:
         return self.lsn <= other.lsn
 
-    def covers(self, position: int) -> bool:
-        return position < self.lsn
-
     def to_json(self) -> object:
         last = None if self.last is None else list(self.last)
-        return [self.lsn, self.system_id, self.timeline, last, list(self.unshown), self.looked, self.recent]
+        return [self.lsn, self.system_id, self.timeline, last, self.generation]
 
     @staticmethod
     def from_json(value: Any) -> LsnFrontier:
-        lsn, system_id, timeline, last, unshown, looked, files = value
+        lsn, system_id, timeline, last, generation = value
         read = None if last is None else Transaction(*last)
-        recent = tuple((int(oid), int(file)) for oid, file in files)
-        return LsnFrontier(int(lsn), str(system_id), int(timeline), read, tuple(unshown), looked, recent)
+        return LsnFrontier(int(lsn), str(system_id), int(timeline), read, int(generation))
 
-    def at(
-        self,
-        lsn: int,
-        last: Transaction | None = None,
-        unshown: tuple[int, ...] = (),
-        looked: int | None = None,
-        recent: tuple[tuple[int, int], ...] = (),
-    ) -> LsnFrontier:
+    def at(self, lsn: int, last: Transaction | None = None) -> LsnFrontier:
         """Another position of the same history."""
-        return LsnFrontier(lsn, self.system_id, self.timeline, last, unshown, looked, recent)
+        return LsnFrontier(lsn, self.system_id, self.timeline, last, self.generation)
 
     def __str__(self) -> str:
         return lsn_text(self.lsn)

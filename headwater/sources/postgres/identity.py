@@ -18,10 +18,9 @@ the Relation messages of partitions come beside the root's (watch.py knows which
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from headwater.sources.contract import Export
+from headwater.sources.contract import Export, Pinned
 from headwater.sources.postgres.facts import PARTITIONED
 from headwater.sources.postgres.pgoutput import RelationMessage
 
@@ -51,7 +50,7 @@ def reprinted(export: Export, relation: RelationMessage) -> tuple[str, ...]:
     key = keyed_by(export)
     return tuple(
         column["name"]
-        for column in export.details["columns"]
+        for column in export.pinned.columns
         if column["text"]
         and (not key or column["name"] in key)
         and types.get(column["name"]) != _printed_as(column["type_oid"], column["typmod"])
@@ -65,15 +64,15 @@ def _printed_as(type_oid: int, typmod: int) -> tuple[int, int]:
 
 def speaks_for_itself(export: Export) -> bool:
     """Whether a table's Relation message tells what its changes carry: not a partitioned one's."""
-    relkind: str = export.details.get("relkind", "r")
+    relkind: str = export.pinned.reference.get("relkind", "r")
     return relkind != PARTITIONED
 
 
-def switched(pinned: Mapping[str, Any], lacking: tuple[str, ...], partition: str | None = None) -> str:
+def switched(pinned: Pinned, lacking: tuple[str, ...], partition: str | None = None) -> str:
     """Why a table ends whose changes no longer carry its key."""
-    table = f"source table {pinned['table']} with oid {pinned['oid']}"
+    table = f"source table {pinned.reference['table']} with oid {pinned.reference['oid']}"
     of = table if partition is None else f"partition {partition} of {table}"
-    named = f"{pinned['schema']}.{pinned['table']}" if partition is None else partition
+    named = f"{pinned.reference['schema']}.{pinned.reference['table']}" if partition is None else partition
     return (
         f"{NO_OLD_ROW} The replica identity of {of} was switched and no longer has"
         f" {', '.join(lacking)}, by which rows are followed. In the upstream: ALTER TABLE {named}"
@@ -81,10 +80,11 @@ def switched(pinned: Mapping[str, Any], lacking: tuple[str, ...], partition: str
     )
 
 
-def retyped(pinned: Mapping[str, Any], columns: tuple[str, ...]) -> str:
+def retyped(pinned: Pinned, columns: tuple[str, ...]) -> str:
     """Why a table ends whose rows cannot be found by their texts."""
+    table, oid = pinned.reference["table"], pinned.reference["oid"]
     return (
-        f"incompatible schema change: {', '.join(columns)} of source table {pinned['table']} with oid"
-        f" {pinned['oid']} got another type, so that old rows are not found by their texts any more."
+        f"incompatible schema change: {', '.join(columns)} of source table {table} with oid"
+        f" {oid} got another type, so that old rows are not found by their texts any more."
         " Drop the table and create it again"
     )

@@ -16,7 +16,7 @@ Not here: what becomes of the answers (facts.py, pin.py).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -25,12 +25,14 @@ import psycopg
 from headwater.core.errors import TransientError, UserError
 from headwater.core.limits import UPSTREAM_VALIDATE_S_MAX
 from headwater.sources.contract import Options, Reference, Secrets
-from headwater.sources.postgres.connection import bounded, connect
+from headwater.sources.postgres.connection import connect
 from headwater.sources.postgres.facts import (
     PARTITIONED,
     ColumnFacts,
     Facts,
+    GeneratedFacts,
     KeyFacts,
+    PartitionFacts,
     PublicationFacts,
     TableFacts,
     changed,
@@ -38,12 +40,13 @@ from headwater.sources.postgres.facts import (
     moved,
 )
 from headwater.sources.postgres.pin import PREFIX, pin, reference_of
-from headwater.sources.postgres.publication import look
+from headwater.sources.postgres.silence import bounded
 
 __all__ = [
     "Examination",
     "Facts",
     "changed",
+    "check_room",
     "examine",
     "inspect",
     "moved",
@@ -67,6 +70,8 @@ _SERVER: Final = """
         CASE WHEN pg_is_in_recovery() THEN (SELECT timeline_id FROM pg_control_checkpoint())
              ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int END,
         current_setting('wal_level'), pg_is_in_recovery(),
+        current_setting('max_replication_slots')::int - (SELECT count(*)::int FROM pg_replication_slots),
+        current_setting('max_wal_senders')::int - (SELECT count(*)::int FROM pg_stat_replication),
         p.pubname IS NOT NULL, p.pubinsert, p.pubupdate, p.pubdelete, p.pubtruncate, p.pubviaroot
     FROM pg_control_system() AS system LEFT JOIN pg_publication AS p ON p.pubname = %s
 """
@@ -82,6 +87,21 @@ _TABLES: Final = """
             SELECT string_agg(DISTINCT leaf.relreplident::text, '')
             FROM pg_partition_tree(c.oid) AS part JOIN pg_class AS leaf ON leaf.oid = part.relid
             WHERE part.isleaf
+        ) END,
+        CASE WHEN c.relkind = 'p' THEN (
+            SELECT jsonb_agg(jsonb_build_array(space.nspname, leaf.relname, usable, columns.unreadable))
+            FROM pg_partition_tree(c.oid) AS part
+            JOIN pg_class AS leaf ON leaf.oid = part.relid
+            JOIN pg_namespace AS space ON space.oid = leaf.relnamespace,
+            LATERAL (SELECT has_schema_privilege(space.oid, 'USAGE') AS usable) AS schemas,
+            LATERAL (
+                SELECT coalesce(jsonb_agg(a.attname), '[]') AS unreadable
+                FROM pg_attribute AS a
+                WHERE a.attrelid = leaf.oid AND a.attnum > 0 AND NOT a.attisdropped
+                    AND NOT has_table_privilege(leaf.oid, 'SELECT')
+                    AND NOT has_column_privilege(leaf.oid, a.attnum, 'SELECT')
+            ) AS columns
+            WHERE part.isleaf AND (NOT usable OR columns.unreadable <> '[]')
         ) END
     FROM pg_get_publication_tables(%(publication)s) AS published
     JOIN pg_class AS c ON c.oid = published.relid
@@ -92,13 +112,21 @@ _TABLES: Final = """
 """
 _LISTS: Final = "published.attrs::int2[], pg_get_expr(published.qual, published.relid)"
 _NO_LISTS: Final = "NULL::int2[], NULL"
+_LIST: Final = 7  # where among the columns of _TABLES the list is
+
+_UNLOGGED: Final = "SELECT oid::int8 FROM pg_class WHERE oid = ANY(%s::oid[]) AND relpersistence = 'u'"
 
 _COLUMNS: Final = """
-    SELECT attrelid::int8, attname, attnum, atttypid::int8, atttypmod, attnotnull,
-        coalesce(has_column_privilege(attrelid, attnum, 'SELECT'), false)
-    FROM pg_attribute
-    WHERE attrelid = ANY(%s::oid[]) AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
-    ORDER BY attrelid, attnum
+    SELECT a.attrelid::int8, a.attname, a.attnum, a.atttypid::int8, a.atttypmod, a.attnotnull,
+        coalesce(has_column_privilege(a.attrelid, a.attnum, 'SELECT'), false),
+        format_type(a.atttypid, a.atttypmod), coalesce(element.typtype, t.typtype) IN ('e', 'd'),
+        a.attgenerated::text, pg_get_expr(d.adbin, d.adrelid)
+    FROM pg_attribute AS a
+    JOIN pg_type AS t ON t.oid = a.atttypid
+    LEFT JOIN pg_type AS element ON element.oid = t.typelem AND t.typcategory = 'A'
+    LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum AND a.attgenerated <> ''
+    WHERE a.attrelid = ANY(%s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
+    ORDER BY a.attrelid, a.attnum
 """
 
 _KEYS: Final = """
@@ -118,17 +146,13 @@ def inspect(
     publication: str,
     oids: Collection[int] | None = None,
     name: str | None = None,
-    since: int | None = None,
 ) -> Facts:
-    """The facts of now; with `oids` or a name, of these tables only; `since`: as of `look`."""
+    """The facts of now; with `oids` or a name, of these tables only."""
     try:
         with connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             connection.execute(_TIME, (str(int(UPSTREAM_VALIDATE_S_MAX * 1000)),))
-            facts = _inspect(connection, publication, oids, name)
-            return replace(
-                facts, look=look(connection, publication, facts.tables if oids is None else oids, since)
-            )
+            return _inspect(connection, publication, oids, name)
     except psycopg.Error as error:
         raise TransientError(
             f"sql client error: {str(error).strip().splitlines()[0]}",
@@ -164,6 +188,22 @@ def examine(options: Options, secrets: Secrets, name: str | None = None) -> Exam
     return Examination(facts, tuple(reference_of(facts, table) for table in facts.tables.values()))
 
 
+def check_room(facts: Facts) -> None:
+    """UserError unless a source more can have its slot, and somebody who sends what is in it."""
+    for left, what, setting, view in (
+        (facts.slots_left, "replication slot", "max_replication_slots", "pg_replication_slots"),
+        (facts.senders_left, "WAL sender", "max_wal_senders", "pg_stat_replication"),
+    ):
+        if left < 1:
+            raise UserError(
+                f"{PREFIX}server has no {what} left",
+                "53400",
+                detail=f"A source needs one, and all that {setting} allows are in use.",
+                hint=f"In the upstream: end what nobody needs (see {view}), or raise {setting}"
+                " and restart the server.",
+            )
+
+
 def references(options: Options, secrets: Secrets, name: str | None = None) -> tuple[Reference, ...]:
     """What may be ingested, as it is now; `pin` says whether it can be."""
     return examine(options, secrets, name).references
@@ -174,23 +214,27 @@ def _check(facts: Facts) -> None:
     if facts.wal_level != "logical":
         raise UserError(
             f"server must have wal_level >= logical, but has {facts.wal_level}",
+            "55000",
             hint="ALTER SYSTEM SET wal_level = logical, then restart the upstream server.",
         )
     if facts.recovering and facts.version < VERSION_REPLICA_SLOTS:
         raise UserError(
             f"{PREFIX}server is a physical replica",
+            "55000",
             detail="PostgreSQL can decode changes on a physical replica since version 16.",
             hint="Connect to the primary.",
         )
     if facts.publication is None:
         raise UserError(
             "failed to connect to PostgreSQL database",
+            "08001",
             detail=missing_publication(facts.publication_name),
             hint=f'In database "{facts.database}" of the upstream: CREATE PUBLICATION ... FOR TABLE ...',
         )
     if not facts.tables:
         raise UserError(
             f"{PREFIX}PUBLICATION {facts.publication_name} is empty",
+            "42P01",
             hint="In the upstream: ALTER PUBLICATION ... ADD TABLE ...",
         )
 
@@ -201,7 +245,7 @@ def _inspect(
     row = connection.execute(_SERVER, (publication,)).fetchone()
     if row is None:
         raise TransientError("the server told nothing about itself")
-    database, user, system_id, timeline, wal_level, recovering, known, *published = row
+    database, user, system_id, timeline, wal_level, recovering, slots, senders, known, *published = row
     version = connection.info.server_version
     tables: dict[int, TableFacts] = {}
     if known:
@@ -217,6 +261,9 @@ def _inspect(
         publication,
         PublicationFacts(*published) if known else None,
         tables,
+        frozenset(row[0] for row in connection.execute(_UNLOGGED, (list(oids or ()),))),
+        slots_left=slots,
+        senders_left=senders,
     )
 
 
@@ -233,38 +280,55 @@ def _tables(
         {"publication": publication, "oids": None if oids is None else list(oids), "name": name},
     ).fetchall()
     found = [row[0] for row in listed]
+    listings = {row[0]: row[_LIST] for row in listed}
     columns: defaultdict[int, list[ColumnFacts]] = defaultdict(list)
-    for oid, *column in connection.execute(_COLUMNS, (found,)):
-        columns[oid].append(ColumnFacts(*column))
+    generated: defaultdict[int, list[GeneratedFacts]] = defaultdict(list)
+    unpublished: defaultdict[int, set[int]] = defaultdict(set)
+    for oid, *column, how, expression in connection.execute(_COLUMNS, (found,)):
+        facts, list_ = ColumnFacts(*column), listings[oid]
+        # Without a list all is published but what is generated; where that is too, there is one (18).
+        if (list_ is None and not how) or (list_ is not None and facts.attnum in list_):
+            columns[oid].append(facts)
+            continue
+        unpublished[oid].add(facts.attnum)
+        if how:
+            generated[oid].append(GeneratedFacts(facts.name, facts.attnum, expression, how == "s"))
     keys: defaultdict[int, list[KeyFacts]] = defaultdict(list)
     nulls_equal = "i.indnullsnotdistinct" if with_lists else "false"
     query = _KEYS.format(nulls_equal=nulls_equal)
     for oid, attnums, *key in connection.execute(query, (found,)):
         keys[oid].append(KeyFacts(tuple(attnums), *key))
-    return {row[0]: _table(row, columns[row[0]], keys[row[0]]) for row in listed}
+    return {
+        oid: replace(
+            _table(row, columns[oid], keys[oid]),
+            generated=tuple(generated[oid]),
+            unpublished=frozenset(unpublished[oid]),
+        )
+        for row in listed
+        for oid in row[:1]
+    }
 
 
 def _table(row: Sequence[Any], columns: list[ColumnFacts], keys: list[KeyFacts]) -> TableFacts:
-    oid, schema, name, relkind, identity, usable, row_security, list_, row_filter, leaves = row
+    oid, schema, name, relkind, identity, usable, row_security, _, row_filter, leaves, closed = row
     if relkind == PARTITIONED:
         identity = _identity_of_leaves(identity, leaves)
     return TableFacts(
         oid,
         schema,
         name,
-        tuple(columns) if list_ is None else _among(columns, list_),
+        tuple(columns),
         tuple(keys),
         relkind,
         identity,
         row_filter,
         bool(usable),
         bool(row_security),
+        partitions=tuple(
+            PartitionFacts(space, leaf, open_, tuple(unreadable))
+            for space, leaf, open_, unreadable in closed or ()
+        ),
     )
-
-
-def _among(columns: Iterable[ColumnFacts], attnums: Collection[int]) -> tuple[ColumnFacts, ...]:
-    wanted = frozenset(attnums)
-    return tuple(column for column in columns if column.attnum in wanted)
 
 
 def _identity_of_leaves(identity: str, leaves: str | None) -> str:

@@ -8,15 +8,20 @@ The thread never waits for a tick: keepalives are answered while a tick takes mi
 If too much is waiting it stops reading the socket, and the server waits.
 
 A server that does not answer any more is hung up on, also when nobody says that the
-connection is gone: after some silence the stream asks for an answer, and questions have a bound.
+connection is gone: a silent stream is asked for an answer, and then asked about (silence.py).
 
 The position told to the server is that of the newest durable binding.  A source that
 starts again takes the stream from where the slot is, which may be before its binding: what
 it has read it leaves out, and what it has read last must be there (spool.py).  A slot that
 no longer has the binding's position is an error and never a gap.
 
-A tick also asks which of its transactions show upstream already, and keeps the others with
-its frontier: no snapshot may be taken without them.
+A tick takes only what shows upstream.  A commit is in the log, and sent, before it shows: one that waits
+for a synchronous standby does not show for as long as that takes.  Nothing here is ahead of the upstream,
+then, and whatever was read shows in any later snapshot.
+
+If the slot is lost, or the server is another one than it was, nothing leads from what was read to what is
+there now.  The source fails, until it is told to begin anew: as another generation of itself, with another
+slot, and with tables that are read again.
 
 Not here: decoding (decode.py), snapshots (snapshot.py).
 """
@@ -27,6 +32,7 @@ import os
 import select
 import struct
 import threading
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -37,39 +43,58 @@ import structlog
 from psycopg import pq
 
 from headwater.core.clock import SYSTEM_CLOCK
-from headwater.core.errors import DefiniteError, HeadwaterError, TransientError
+from headwater.core.errors import DefiniteError, HeadwaterError, TransientError, UserError
 from headwater.core.frontier import Frontier
 from headwater.core.limits import (
     REPLICATION_STATUS_S,
     REPLICATION_WAITING_BYTES_MAX,
+    SNAPSHOT_SETTLE_CHECK_S,
+    STREAM_CATCH_UP_S_MAX,
+    UPSTREAM_ANSWER_S_MAX,
+    UPSTREAM_HIDDEN_S_MAX,
     UPSTREAM_SILENCE_S_MAX,
 )
-from headwater.sources.contract import Export, Options, ReadPart, Secrets, Waits
+from headwater.core.quoting import literal, quoted
+from headwater.sources.contract import Export, Looked, Options, ReadPart, Secrets, Waits
 from headwater.sources.postgres import pgoutput
-from headwater.sources.postgres.connection import bounded
 from headwater.sources.postgres.decode import Shown
-from headwater.sources.postgres.facts import Facts, changed, missing_publication, moved, went_back
-from headwater.sources.postgres.frontier import LsnFrontier, lsn_of, lsn_text, position
+from headwater.sources.postgres.facts import (
+    RESYNC,
+    Doubt,
+    Facts,
+    changed,
+    missing_publication,
+    moved,
+    went_back,
+)
+from headwater.sources.postgres.frontier import LsnFrontier, Transaction, lsn_of, lsn_text, position
 from headwater.sources.postgres.inspect import inspect
 from headwater.sources.postgres.pgoutput import RelationMessage
-from headwater.sources.postgres.publication import Look, Published, Stored, has_older_rows, look
+from headwater.sources.postgres.remarks import Remark
 from headwater.sources.postgres.session_settings import UNCHECKED_TEXT
-from headwater.sources.postgres.slot import Slot, reach, ready, snapshot, spoken
-from headwater.sources.postgres.spool import Overlap, Spool, Taken
+from headwater.sources.postgres.silence import Session, bounded
+from headwater.sources.postgres.slot import Slot, drop_slot, reach, ready, spoken
+from headwater.sources.postgres.spool import Overlap, Spool
 from headwater.sources.postgres.trouble import AGAIN, first_line, named, trouble
+from headwater.sources.postgres.visibility import Snapshot
 from headwater.sources.postgres.watch import Notes, Watch
 
 log = structlog.get_logger("postgres")
 
 SOURCE_TYPE: Final = "postgres"
 _REMADE: Final = (
-    "If it was dropped and created again: drop the source and create it again, because the log of"
-    " the time between cannot be read any more."
+    "The log of the time without it cannot be read any more. When it is there again,"
+    " ALTER SOURCE {source} RESYNC begins anew and brings every table up to date."
 )
 _NOT_UTF8: Final = (
-    "A value upstream cannot be converted to UTF-8, and the stream cannot pass it: mend the value, then drop"
+    "A value upstream cannot be converted to UTF-8, and the stream cannot pass it: fix the value, then drop"
     " the source and create it again."
 )
+_HIDDEN: Final = (
+    "Its session probably waits for a synchronous standby: see synchronous_standby_names and"
+    " pg_stat_replication upstream. Tables go on once that is over."
+)
+READ_AGAIN: Final = "Read it without AS OF, or at a later timestamp: the table is read again by itself."
 _DATA_HEADER_BYTES: Final = 25
 _STATUS: Final = struct.Struct(">cQQQQ?")
 _EPOCH_2000_US: Final = 946_684_800_000_000
@@ -88,6 +113,11 @@ class PostgresReader:
     ) -> None:
         self._options = options
         self._secrets = secrets
+        self._generation: int = options.get("generation", 0)
+        self.continues = not (isinstance(stands_at, LsnFrontier) and stands_at.generation != self._generation)
+        stands_at = stands_at if self.continues else None
+        self.waiting: tuple[str, str] | None = None
+        self._hidden: tuple[int, float] | None = None  # the first transaction that does not show, since when
         self._slot: str = options["slot"]
         self._control = reach(options, secrets)
         self._stream: psycopg.Connection[Any] | None = None
@@ -95,20 +125,24 @@ class PostgresReader:
         self._stopping = False
         self._failure: HeadwaterError | None = None
         self._heard_s = 0.0  # when the server last said anything
+        self._doubted_s = 0.0  # when it was last asked why it does not
+        self._session: Session | None = None
         self._spool: Spool | None = None
-        self._notes = Notes()  # of the stretch that was planned last
-        self._watch = Watch()
+        self._watch = Watch(options["publication"])
+        self._stretch_end = 0
         self._thread: threading.Thread | None = None
         try:
             self._stream = reach(options, secrets, replication=True)
+            self._session = Session.of(self._stream)
             with bounded(self._stream):
                 history = self._history(self._stream)
             self._check_history(history, stands_at)
+            if not self.continues:  # of the generation before, or of an attempt to begin this one
+                drop_slot(options, secrets)
             begin = Slot(self._slot, self._control, waits).ready(self._stream, stands_at)
             self.start: Frontier = history.at(begin)
             self._here = history
             before = stands_at if isinstance(stands_at, LsnFrontier) else history
-            self._published = Published(options["publication"], before.looked, before.recent)
             self._end = begin if stands_at is None else position(stands_at)
             self._durable = begin
             self._spool = Spool(scratch, Overlap(begin, before.last))
@@ -134,7 +168,7 @@ class PostgresReader:
         row = stream.execute("IDENTIFY_SYSTEM").fetchone()
         if row is None:
             raise TransientError("postgres: the server does not say which one it is")
-        return LsnFrontier(lsn_of(row[2]), str(row[0]), int(row[1]))
+        return LsnFrontier(lsn_of(row[2]), str(row[0]), int(row[1]), generation=self._generation)
 
     def _check_history(self, history: LsnFrontier, stands_at: Frontier | None) -> None:
         """The server is the one that was read so far, in the same history."""
@@ -149,12 +183,12 @@ class PostgresReader:
                 raise TransientError(f"postgres: {how}", AGAIN)
             message = went_back(how)
         if message is not None:
-            raise DefiniteError("", "" if stands_at is None else str(stands_at), message)
+            raise DefiniteError("", "" if stands_at is None else str(stands_at), message, RESYNC)
 
-    def _facts(self, oids: Collection[int], since: int | None = None) -> Facts:
+    def _facts(self, oids: Collection[int]) -> Facts:
         try:
             with bounded(self._control):
-                return inspect(self._control, self._options["publication"], oids, since=since)
+                return inspect(self._control, self._options["publication"], oids)
         except TransientError as error:
             raise named(error) from error
 
@@ -162,11 +196,10 @@ class PostgresReader:
         result = wire.exec_(f"SELECT {UNCHECKED_TEXT}".encode())
         if result.status != pq.ExecStatus.TUPLES_OK:
             raise TransientError(f"postgres: {spoken(result.error_message)}", AGAIN)
-        publication = '"' + self._options["publication"].replace('"', '""') + '"'
-        quoted = publication.replace("'", "''")
+        publications = literal(quoted(self._options["publication"]))
         result = wire.exec_(
             f'START_REPLICATION SLOT "{self._slot}" LOGICAL {lsn_text(begin)}'
-            f" (proto_version '1', publication_names '{quoted}')".encode()
+            f" (proto_version '1', publication_names {publications})".encode()
         )
         if result.status != pq.ExecStatus.COPY_BOTH:
             raise TransientError(f"postgres: {spoken(result.error_message)}", AGAIN)
@@ -180,12 +213,18 @@ class PostgresReader:
         except DefiniteError as error:
             self._failure = error
         except (psycopg.Error, OSError) as error:
-            what = f"stream ended prematurely: {first_line(error)}"
-            self._failure = TransientError(f"postgres: {what}", self._way_out(what))
+            self._failure = self._ended(first_line(error))
         except BaseException as error:
             log.exception("receiving failed", slot=self._slot)
             what = f"postgres: stream ended prematurely: internal: {type(error).__name__}: {error}"
             self._failure = TransientError(what, "It is tried again; the cluster's log says more.")
+
+    def _ended(self, why: str) -> HeadwaterError:
+        """Why the stream has ended; some ends are the same at every try."""
+        if missing_publication(self._options["publication"]) in why:
+            return DefiniteError("", lsn_text(self._end), why, _REMADE)
+        hint = _NOT_UTF8 if "has no equivalent in encoding" in why else AGAIN
+        return TransientError(f"postgres: stream ended prematurely: {why}", hint)
 
     def _receive(self, wire: pq.abc.PGconn, spool: Spool) -> None:
         wire.nonblocking = 1
@@ -195,7 +234,7 @@ class PostgresReader:
             now_s = SYSTEM_CLOCK.monotonic_s()
             if now_s - told_s >= REPLICATION_STATUS_S:
                 # A server that hears from us has no reason of its own to say anything.
-                self._tell(wire, wants_answer=now_s - self._heard_s > UPSTREAM_SILENCE_S_MAX / 3)
+                self._tell(wire, wants_answer=now_s - self._heard_s >= REPLICATION_STATUS_S)
                 told_s = now_s
             if spool.waiting_bytes > REPLICATION_WAITING_BYTES_MAX and not spool.inside:
                 self._sleep({}, REPLICATION_STATUS_S)
@@ -206,7 +245,7 @@ class PostgresReader:
             if self._woken(wire):
                 self._tell(wire, wants_answer=True)
                 told_s = now_s
-            self._check_heard()
+            self._check_heard(wire)
 
     def _take_messages(self, wire: pq.abc.PGconn, spool: Spool) -> bool:
         """What is here, a message at a time, as libpq hands it out; whether that was all."""
@@ -242,10 +281,19 @@ class PostgresReader:
             self._heard_s = SYSTEM_CLOCK.monotonic_s()
         return self._wake_in in awake
 
-    def _check_heard(self) -> None:
-        """A server that was asked for an answer again and again and gives none is not there."""
-        if SYSTEM_CLOCK.monotonic_s() - self._heard_s > UPSTREAM_SILENCE_S_MAX:
-            raise psycopg.OperationalError(f"the server has been silent for {UPSTREAM_SILENCE_S_MAX:.0f} s")
+    def _check_heard(self, wire: pq.abc.PGconn) -> None:
+        """A server that was asked for an answer again and again and gives none may not be there."""
+        now_s = SYSTEM_CLOCK.monotonic_s()
+        if now_s - max(self._heard_s, self._doubted_s) <= UPSTREAM_ANSWER_S_MAX or self._session is None:
+            return
+        why = self._session.unheard()
+        self._doubted_s = SYSTEM_CLOCK.monotonic_s()
+        silent_s = self._doubted_s - self._heard_s
+        if why is None and silent_s > UPSTREAM_SILENCE_S_MAX:
+            why = f"the server has been silent for {silent_s:.0f} s"
+        # What was on its way while it was asked about counts.
+        if why is not None and not ready({wire.socket: select.POLLIN}, REPLICATION_STATUS_S):
+            raise psycopg.OperationalError(why)
 
     def _sleep(self, sockets: dict[int, int], seconds: float) -> set[int]:
         woken = ready({**sockets, self._wake_in: select.POLLIN}, seconds)
@@ -262,7 +310,7 @@ class PostgresReader:
         )
         while wire.flush() and not self._stopping:
             ready({wire.socket: select.POLLOUT}, REPLICATION_STATUS_S)
-            self._check_heard()
+            self._check_heard(wire)
 
     # Ticks
 
@@ -274,12 +322,6 @@ class PostgresReader:
             raise TransientError("postgres: nobody receives the stream", AGAIN)
         self._wake()
         return self._here.at(end)
-
-    def _way_out(self, failure: str) -> str:
-        """What to do about a stream that has ended; some ends are the same at every try."""
-        if missing_publication(self._options["publication"]) in failure:
-            return _REMADE
-        return _NOT_UTF8 if "has no equivalent in encoding" in failure else AGAIN
 
     def plan_read(
         self,
@@ -293,106 +335,107 @@ class PostgresReader:
             raise TypeError(f"a PostgreSQL source was given the frontier {start}")
         snapshots = {table_id: Shown.by(point) for table_id, point in points.items()}
         taken = self._spool.take(position(end), snapshots)
-        self._notes = _notes(self._spool.noted(position(end) if taken.reached is None else taken.reached))
         parts: list[ReadPart] = []
         for segment, tables in taken.segments:
-            mine = tuple(export for export in exports if export.details["oid"] in tables)
+            mine = tuple(export for export in exports if export.pinned.reference["oid"] in tables)
             if mine:
                 parts.append(ReadPart(SOURCE_TYPE, {}, None, None, mine, len(parts), segment))
-        return self._reached(start, position(end), taken), tuple(parts)
-
-    def _reached(self, start: LsnFrontier, end: int, taken: Taken) -> LsnFrontier:
-        """Where the source stands after a tick, with those of its transactions that do not show yet."""
-        read = [*start.unshown, *(transaction.xid for transaction in taken.transactions)]
-        unshown: tuple[int, ...] = ()
-        if read:
-            xids = np.array(read, np.int64)
-            try:
-                unshown = tuple(xids[~snapshot(self._control).shows(xids)].tolist())
-            except psycopg.Error as error:
-                raise trouble(error) from error
         last = taken.transactions[-1] if taken.transactions else start.last
-        reached = end if taken.reached is None else taken.reached
-        return self._here.at(reached, last, unshown, self._published.since, self._published.recent)
+        reached = position(end) if taken.reached is None else taken.reached
+        return self._here.at(reached, last), tuple(parts)
 
     def check(self, exports: tuple[Export, ...]) -> Mapping[str, DefiniteError]:
-        received = self._end
-        found, now = self._changed(exports)
-        others = tuple(export for export in exports if export.table_id not in found)
-        if now is not None:
-            found |= self._judge(others, now, received)
-        return self._definite(exports, found)
+        return self._definite(exports, self._changed(exports), self._end)
 
-    def _changed(self, exports: tuple[Export, ...]) -> tuple[dict[str, str], Look | None]:
-        """By table id: why it is not what was pinned; and how the tables are published."""
-        facts = self._facts({export.details["oid"] for export in exports}, self._published.since)
+    def _changed(self, exports: tuple[Export, ...]) -> dict[str, Doubt]:
+        """By table id: why it is not what was pinned."""
+        facts = self._facts({export.pinned.reference["oid"] for export in exports})
         message = moved(self._options["identity"], facts)
         if message is None and facts.publication is None:
             message = missing_publication(facts.publication_name)
         if message is not None:
-            raise DefiniteError("", lsn_text(self._end), message)
-        found = {export.table_id: why for export in exports if (why := changed(export.details, facts))}
-        return found, facts.look
+            raise DefiniteError("", lsn_text(self._end), message, RESYNC)
+        return {export.table_id: why for export in exports if (why := changed(export.pinned, facts))}
 
-    def confirm(self, exports: tuple[Export, ...]) -> Mapping[str, DefiniteError]:
-        received, oids = self._end, {export.details["oid"] for export in exports}
-        try:
-            with bounded(self._control):
-                now = look(self._control, self._options["publication"], oids, self._published.since)
-        except psycopg.Error as error:
-            raise trouble(error) from error
-        found = self._judge(exports, now, received)
-        if found:  # perhaps there is more to say of them
-            facts = self._facts(oids)
-            found |= {
-                export.table_id: message
-                for export in exports
-                if export.table_id in found and (message := changed(export.details, facts))
-            }
-        return self._definite(exports, found)
-
-    def _judge(self, exports: tuple[Export, ...], now: Look, received: int) -> dict[str, str]:
-        """Of all tables, those of which something may not have been published, by a look later than what was
-        received."""
-        truncated = {} if self._spool is None else dict(self._spool.truncated)
-        return self._published.judge(exports, now, received, truncated, self._has_older_rows)
-
-    def _has_older_rows(self, stored: Stored, since: int) -> bool:
-        try:
-            with bounded(self._control):
-                return has_older_rows(self._control, stored, since)
-        except psycopg.Error as error:
-            raise trouble(error) from error
-
+    @staticmethod
     def _definite(
-        self, exports: tuple[Export, ...], messages: Mapping[str, str]
-    ) -> Mapping[str, DefiniteError]:
+        exports: tuple[Export, ...], doubts: Mapping[str, Doubt], at: int
+    ) -> dict[str, DefiniteError]:
         return {
             export.table_id: DefiniteError(
-                ".".join(export.reference), lsn_text(self._end), messages[export.table_id]
+                ".".join(export.reference),
+                lsn_text(at),
+                doubts[export.table_id].message,
+                READ_AGAIN if doubts[export.table_id].heals else None,
+                doubts[export.table_id].heals,
             )
             for export in exports
-            if export.table_id in messages
+            if export.table_id in doubts
         }
 
-    def look(
-        self, exports: tuple[Export, ...], seen: Mapping[str, Any], reached: Frontier
-    ) -> tuple[Mapping[str, DefiniteError], Mapping[str, Any]]:
-        """Also whether tables are what they were, if the stream has described them anew."""
-        notes, at = self._notes, position(reached)
-        described = {relation.oid for relation in notes.relations}
-        again = tuple(export for export in exports if export.details["oid"] in described)
-        # Not judged by how they are published: that is done for all tables at once, or not at all.
-        errors = dict(self._definite(again, self._changed(again)[0])) if again else {}
+    def look(self, exports: tuple[Export, ...], seen: Mapping[str, Any], end: Frontier) -> Looked:
+        """Also whether tables are what they were, if they may not be."""
+        notes = Notes()
+
+        def stretch(shown: Snapshot, until: int) -> Notes:
+            nonlocal notes
+            self._stretch_end, notes = self._stretch(shown, min(position(end), until))
+            return notes
+
         try:
             with bounded(self._control):
-                found, kept = self._watch.look(self._control, exports, seen, notes, at)
+                looked = self._watch.look(self._control, exports, seen, stretch)
+            if looked.early and self._comes(looked.until):
+                with bounded(self._control):
+                    looked = self._watch.look(self._control, exports, seen, stretch)
         except psycopg.Error as error:
             raise trouble(error) from error
-        references = {export.table_id: ".".join(export.reference) for export in exports}
-        for id_, message in found.items():
-            errors.setdefault(id_, DefiniteError(references[id_], lsn_text(at), message))
-        return errors, kept
+        described = {relation.oid for relation in notes.relations}
+        again = tuple(
+            export
+            for export in exports
+            if export.pinned.reference["oid"] in described
+            or export.table_id in looked.doubts
+            or self._watch.reshaped(looked, export)
+        )
+        # What is altered cannot be read again as it was.
+        doubts = {**looked.doubts, **(self._changed(again) if again else {})}
+        self._watch.shapes = looked.shapes  # not before it is compared
+        at = self._stretch_end
+        return Looked(self._here.at(at), self._definite(exports, doubts, at), looked.kept)
+
+    def _stretch(self, shown: Snapshot, until: int) -> tuple[int, Notes]:
+        """Where the next tick ends, before what does not show; and what the stream says up to there."""
+        if self._spool is None:
+            return until, Notes()
+        transactions, cut = self._spool.ahead(until)
+        end = until if cut is None else cut
+        hidden = np.flatnonzero(~shown.shows(np.array([one.xid for one in transactions], np.int64)))
+        if len(hidden):
+            first = transactions[hidden[0]]
+            end, transactions = first.lsn, transactions[: hidden[0]]
+            self._wait_for(first.xid)
+        else:
+            self._hidden = self.waiting = None
+        return end, _notes(self._spool.remarks(), end, transactions)
+
+    def _wait_for(self, xid: int) -> None:
+        """Nothing after this transaction may be read; as a rule for a moment."""
+        now_s = SYSTEM_CLOCK.monotonic_s()
+        if self._hidden is None or self._hidden[0] != xid:
+            self._hidden = xid, now_s
+        elif now_s - self._hidden[1] > UPSTREAM_HIDDEN_S_MAX:
+            self.waiting = f"postgres: transaction {xid} has committed and does not show yet", _HIDDEN
+
+    def _comes(self, until: int) -> bool:
+        """Whether the stream goes on to a place that it has not come to yet, within a moment."""
+        if self._end >= until:
+            return False
+        deadline_s = SYSTEM_CLOCK.monotonic_s() + STREAM_CATCH_UP_S_MAX
+        while self._end < until and SYSTEM_CLOCK.monotonic_s() < deadline_s and self._failure is None:
+            self._wake()
+            SYSTEM_CLOCK.sleep(SNAPSHOT_SETTLE_CHECK_S)
+        return True
 
     def acknowledge(self, frontier: Frontier) -> None:
         if self._spool is not None:
@@ -417,12 +460,38 @@ class PostgresReader:
         os.close(self._wake_out)
 
 
-def _notes(messages: Iterable[tuple[int, bytes]]) -> Notes:
+def _notes(remarks: Iterable[Remark], end: int, transactions: Iterable[Transaction]) -> Notes:
+    """Up to `end`; truncations also of what has arrived beyond."""
     relations: dict[bytes, RelationMessage] = {}
-    truncations: list[tuple[int, int]] = []
-    for xid, message in messages:
-        if message[0] == pgoutput.TRUNCATE:
-            truncations += [(oid, xid) for oid in pgoutput.parse_truncate(message)]
-        elif message not in relations:
-            relations[message] = pgoutput.parse_relation(message)
-    return Notes(tuple(relations.values()), tuple(truncations))
+    truncations: set[tuple[int, int]] = set()
+    written: defaultdict[int, dict[int, int]] = defaultdict(dict)
+    parts: dict[tuple[int, int], int] = {}
+    for remark in remarks:
+        kind = remark.message[:1]
+        if kind == b"T":
+            truncations.add((remark.oid, remark.transaction.xid))
+        elif remark.transaction.lsn >= end:
+            continue
+        elif not kind:
+            written[remark.oid][remark.transaction.xid] = remark.rows
+        else:
+            relations.setdefault(remark.message, pgoutput.parse_relation(remark.message))
+            if remark.root:
+                parts.setdefault((remark.root, remark.oid), remark.transaction.xid)
+    return Notes(
+        tuple(relations.values()),
+        frozenset(truncations),
+        dict(written),
+        parts,
+        frozenset(transaction.xid for transaction in transactions),
+    )
+
+
+def resync(options: Options, secrets: Secrets) -> Options:
+    """What makes a source the next generation of itself, of the server that is there now."""
+    with reach(options, secrets) as control, bounded(control):
+        facts = inspect(control, options["publication"], ())
+    if facts.publication is None:
+        hint = f'In database "{facts.database}" of the upstream: CREATE PUBLICATION ... FOR TABLE ...'
+        raise UserError(missing_publication(facts.publication_name), "42704", hint=hint)
+    return {"identity": facts.identity(), "generation": options.get("generation", 0) + 1}

@@ -28,8 +28,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 Seen = Mapping[str, Any]
-"""By what it is of: `part:<oid>`, `column:<name>`, `label:<oid>`, `type:<oid>`, `said`."""
+"""By what it is of: `published`, `part:<oid>`, `column:<name>`, `label:<oid>`, `type:<oid>`."""
 
+LOGGED: Final = "p"
 _VARCHAR: Final = 1043
 _TEXT: Final = 25
 
@@ -48,6 +49,9 @@ class Part:
     altered_at: int  # and as which of its commands
     identity: str = "d"
     identity_columns: Sequence[str] = ()  # of the index that is its identity, if one was named
+    toast: int = 0  # the table of its long values; 0: it can have none
+    persistence: str = LOGGED
+    named: bool = True  # in a publication: such a table cannot become UNLOGGED
 
     @property
     def full(self) -> bool:
@@ -83,6 +87,7 @@ class Sight:
     columns: Mapping[str, ColumnSight] | None  # None: not asked for
     texts: Mapping[str, list[str]]  # what the texts of columns with types of the upstream's own depend on
     horizon: int  # all transactions before this one had ended
+    published: Sequence[str] = ()  # the rows of the catalog by which it is published
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,7 @@ def differences(seen: Seen, parts: Mapping[int, Part]) -> Differences:
         tuple(name for oid, (name, *_) in before.items() if oid not in parts),
         tuple(part.name for part, (_, member, *_) in known if part.member != member),
         tuple(part for oid, part in parts.items() if oid not in before),
-        tuple(part for part, (_, _, file, _) in known if part.file != file),
+        tuple(part for part, (_, _, file, *_) in known if part.file != file),
     )
 
 
@@ -113,6 +118,15 @@ def horizon_of(seen: Seen, part: Part) -> int:
     """All transactions before this one had ended when the part was first seen with its file."""
     before = seen.get(f"part:{part.oid}")
     return 0 if before is None else int(before[3])
+
+
+def same_toast(seen: Seen, part: Part) -> bool:
+    """Whether a part has the table for long values that it had.
+
+    ALTER TABLE that writes rows anew makes another; TRUNCATE, VACUUM FULL and CLUSTER do not.
+    """
+    before = seen.get(f"part:{part.oid}")
+    return before is not None and part.toast != 0 and part.toast == before[4]
 
 
 def emptied_by(seen: Seen, refiled: Collection[Part], touched: Collection[Part]) -> int | None:
@@ -182,26 +196,15 @@ def remembered(
     seen: Seen,
     sight: Sight,
     taken: Collection[str],
-    doubtful: Collection[Part] = (),
-    unseen: Collection[int] = (),
 ) -> dict[str, Any]:
-    """What is to be kept after a look that found nothing wrong; equal to `seen` when nothing changed.
-
-    Parts that are still in doubt stay as they were seen.  `unseen` are transactions that have truncated the
-    table and that the look did not show yet: the stream is told of a commit before others can see it.
-    """
-    kept: dict[str, Any] = {}
-    aside = {part.oid for part in doubtful}
+    """What is to be kept after a look that found nothing wrong; equal to `seen` when nothing changed."""
+    kept: dict[str, Any] = {"published": list(sight.published)}
     for oid, part in sight.parts.items():
         name = f"part:{oid}"
         before = seen.get(name)
-        if oid in aside:
-            if before is not None:
-                kept[name] = before
-            continue
         same = before is not None and before[1:3] == [part.member, part.file]
         horizon = before[3] if before is not None and same else sight.horizon
-        kept[name] = [part.name, part.member, part.file, horizon]
+        kept[name] = [part.name, part.member, part.file, horizon, part.toast]
     for name in taken:
         column = f"column:{name}"
         if sight.columns is None:
@@ -209,40 +212,60 @@ def remembered(
                 kept[column] = seen[column]
         elif name in sight.columns:
             kept[column] = sight.columns[name].to_json()
-    if unseen:
-        kept["said"] = sorted(unseen)
     return {**kept, **sight.texts}
 
 
-def said(seen: Seen) -> frozenset[int]:
-    """Transactions that have truncated the table, of which nothing was seen yet."""
-    return frozenset(seen.get("said", ()))
+# Why a table is read again
 
 
-# Why a table ends
-
-
-def _end(cause: str) -> str:
-    return (
-        f"incompatible schema change: {cause}, which the replication stream does not tell of."
-        " Drop the table and create it again"
-    )
+def _unsaid(cause: str) -> str:
+    return f"{cause}, and the replication stream does not show that"
 
 
 def left(part: str, table: str, again: bool = False) -> str:
     """It is no part any more, or is one anew."""
     what = "detached and attached again" if again else "detached or dropped"
-    return _end(f"partition {part} of {table} was {what}")
+    return _unsaid(f"partition {part} of {table} was {what}")
 
 
 def attached(part: str, table: str) -> str:
     """It may have brought rows."""
-    return _end(f"partition {part}, which may have had rows, was attached to {table}")
+    return _unsaid(f"partition {part}, which may have had rows, was attached to {table}")
+
+
+def passed_by(table: str) -> str:
+    """Somebody's rows came and went with it."""
+    return _unsaid(f"a partition was attached to {table} and detached again")
+
+
+def emptied_within(table: str) -> str:
+    """The second TRUNCATE of one transaction leaves no trace."""
+    return _unsaid(
+        f"{table} was truncated and written to by one transaction,"
+        " which may have truncated a partition as well"
+    )
+
+
+def made_within(part: str, table: str) -> str:
+    """As the one before."""
+    return _unsaid(
+        f"partition {part} of {table} was made and written to by one transaction,"
+        " which may have truncated it as well"
+    )
+
+
+def unlogged(part: str, table: str, now: bool) -> str:
+    """Changes of the time without a log are nowhere."""
+    if now:
+        return _unsaid(f"{part} is UNLOGGED, so that changes of {table} are missing")
+    return _unsaid(
+        f"{part} was rewritten and may have been UNLOGGED, so that changes of {table} may be missing"
+    )
 
 
 def truncated(part: str, table: str) -> str:
     """Rows that it had may be gone."""
-    return _end(
+    return _unsaid(
         f"partition {part} of {table} was truncated on its own, or written anew with no row left that"
         " was there before"
     )
@@ -250,14 +273,21 @@ def truncated(part: str, table: str) -> str:
 
 def changed_in_place(columns: Collection[str], table: str) -> str:
     """Values that we have are not those of now."""
-    return _end(f"values of {', '.join(columns)} in {table} were written anew (ALTER COLUMN ... TYPE)")
+    return _unsaid(f"values of {', '.join(columns)} in {table} were written anew (ALTER COLUMN ... TYPE)")
+
+
+def renamed_between(columns: Collection[str], table: str) -> str:
+    """Values came under names that other columns have now."""
+    return _unsaid(
+        f"columns of {table} were renamed and named back while rows were written: {', '.join(columns)}"
+    )
 
 
 def printed_otherwise(columns: Collection[str], table: str) -> str:
     """The same values are other texts now."""
-    return _end(f"{', '.join(columns)} in {table} got another type, whose values are other texts")
+    return _unsaid(f"{', '.join(columns)} in {table} got another type, whose values are other texts")
 
 
 def named_otherwise(before: str, now: str, table: str) -> str:
     """Texts are others, by way of their type."""
-    return _end(f"texts in {table} changed with their type, from {before} to {now}")
+    return _unsaid(f"texts in {table} changed with their type, from {before} to {now}")

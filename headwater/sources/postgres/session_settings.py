@@ -50,6 +50,10 @@ SETTINGS: Final[Mapping[str, str]] = {
     "statement_timeout": "0",
     "lock_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
+    # That the server notices when we are gone without a word, and lets go of what the session holds.
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
 }
 
 _NOT_ALWAYS: Final = ("idle_session_timeout", "transaction_timeout")

@@ -20,8 +20,10 @@ from headwater.core.errors import DefiniteError, TransientError
 from headwater.core.frontier import Frontier
 from headwater.core.limits import REPLICATION_STATUS_S, SLOT_RELEASE_S_MAX, SNAPSHOT_SETTLE_CHECK_S
 from headwater.sources.contract import Options, Secrets, Waits
-from headwater.sources.postgres.connection import bounded, connect
+from headwater.sources.postgres.connection import connect
+from headwater.sources.postgres.facts import RESYNC
 from headwater.sources.postgres.frontier import lsn_of, lsn_text, position
+from headwater.sources.postgres.silence import bounded
 from headwater.sources.postgres.trouble import AGAIN, named, said, trouble
 from headwater.sources.postgres.visibility import Snapshot
 
@@ -45,21 +47,15 @@ class Slot:
                 (self._name,),
             ).fetchone()
         if row is None and stands_at is not None:
-            raise TransientError(
-                f'postgres: replication slot mysteriously missing: "{self._name}"',
-                hint="Drop the source and create it again: what happened since cannot be read any more.",
-            )
+            raise _lost(stands_at, f'replication slot mysteriously missing: "{self._name}"')
         if row is None:
             made = self._create(stream.pgconn)
             self._wait_for_shown()
             return made
         active_pid, wal_status, confirmed = row
         if wal_status == "lost":
-            raise DefiniteError(
-                "",
-                "" if stands_at is None else str(stands_at),
-                "replication slot has been invalidated because it exceeded the maximum reserved size",
-            )
+            what = "replication slot has been invalidated because it exceeded the maximum reserved size"
+            raise _lost(stands_at, what)
         if active_pid is not None:
             with bounded(self._control):
                 self._release(active_pid)
@@ -68,10 +64,10 @@ class Slot:
             return lsn_of(confirmed)
         wanted = position(stands_at)
         if lsn_of(confirmed) > wanted:
-            raise TransientError(
-                f"postgres: slot overcompacted. Requested LSN {lsn_text(wanted)} but only LSNs >="
-                f" {confirmed} are available",
-                hint="Drop the source and create it again: what happened since cannot be read any more.",
+            raise _lost(
+                stands_at,
+                f"slot overcompacted. Requested LSN {lsn_text(wanted)} but only LSNs >= {confirmed}"
+                " are available",
             )
         return lsn_of(confirmed)
 
@@ -148,6 +144,11 @@ class Slot:
             f'postgres: replication slot "{self._name}" is in use by process {pid}',
             hint=f"SELECT pg_terminate_backend({pid}) upstream, as a user who may.",
         )
+
+
+def _lost(stands_at: Frontier | None, message: str) -> DefiniteError:
+    """What was read cannot be continued."""
+    return DefiniteError("", "" if stands_at is None else str(stands_at), message, RESYNC)
 
 
 def drop_slot(options: Options, secrets: Secrets) -> None:

@@ -8,7 +8,7 @@
 Nothing is asked of the replication slot.  The stream says the number of each transaction,
 and a snapshot says of each number whether it shows it; so a change is in exactly one of
 the two, whatever the order in which commits became visible (docs/decisions).  What the stream
-has had before the tables join must show; a snapshot that does not show it yet is taken again.
+has had before the tables join shows: nothing is read before it does.
 
 If the process dies the exported snapshot is gone.  A table with a key goes on all the same:
 the stream leaves out what the first snapshot shows, pages that were not read yet are read at a
@@ -20,37 +20,42 @@ Not here: leaving out of the stream what a snapshot shows (decode.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Set
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
 
 import adbc_driver_manager
 import adbc_driver_postgresql.dbapi as adbc
-import numpy as np
 import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.core.change import FLAWS
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import DefiniteError, TransientError, UserError
+from headwater.core.flaws import Flaw
 from headwater.core.frontier import Frontier
 from headwater.core.limits import (
     SNAPSHOT_LOCK_S_MAX,
     SNAPSHOT_SETTLE_CHECK_S,
     SNAPSHOT_SETTLE_S_MAX,
-    SNAPSHOT_SHOWN_S_MAX,
     SNAPSHOT_YIELD_S_MAX,
 )
+from headwater.core.points import Point, Read
+from headwater.core.quoting import quoted
 from headwater.core.types import SqlType
 from headwater.formats.arrow import arrow_type, state_schema
-from headwater.sources.contract import SEEN, Export, Options, ReadChunk, Secrets, SnapshotChunk, Taken
-from headwater.sources.postgres.connection import bounded, conninfo
-from headwater.sources.postgres.decode import check_text, first_error, typed
-from headwater.sources.postgres.frontier import PAGE_BYTES, LsnFrontier, last_end, lsn_of
+from headwater.formats.text import to_text
+from headwater.formats.text_times import DAY_INFINITE, MOMENT_INFINITE
+from headwater.sources.contract import Export, Options, ReadChunk, Secrets, SnapshotChunk, Taken
+from headwater.sources.postgres.connection import PORT_DEFAULT, conninfo
+from headwater.sources.postgres.flaws import RowFlaws, as_far, bad_key, check_text, printed, typed
+from headwater.sources.postgres.frontier import PAGE_BYTES, LsnFrontier, last_end, lsn_of, lsn_text
 from headwater.sources.postgres.reader import SOURCE_TYPE
 from headwater.sources.postgres.session_settings import UNCHECKED_TEXT, settings_query, startup_options
+from headwater.sources.postgres.silence import Session, bounded, listening, sockets_to
 from headwater.sources.postgres.slot import reach
 from headwater.sources.postgres.trouble import AGAIN, trouble
 from headwater.sources.postgres.visibility import Snapshot
@@ -61,8 +66,10 @@ _AS_IT_IS: Final = frozenset(
 )
 """Types whose Arrow form is the stored one."""
 _DAYS_MIN: Final = -2_440_588
-_MICROSECONDS_MIN: Final = _DAYS_MIN * 86_400_000_000
-"""4714 BC, where PostgreSQL's calendar begins.  Infinities arrive as something before that."""
+"""4714 BC, where PostgreSQL's calendar begins."""
+_DAYS_1970_TO_2000: Final = 10_957
+_DAY_US: Final = 86_400_000_000
+_DAYS_OF_400_YEARS: Final = 146_097
 _PAGES_MIN: Final = 512
 _PAGES_MAX: Final = 32_768
 """Of a chunk, whatever its rows: 4 MiB at least, 256 MiB at most, which a death may make to be read again."""
@@ -107,8 +114,11 @@ class PostgresPoint:
             self._ask("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY")
             self._ask(f"SET LOCAL lock_timeout = '{SNAPSHOT_LOCK_S_MAX}s'")
             # Locks come before the snapshot: what changes the tables' files is then before or after both.
-            for details in {export.details["oid"]: export.details for export in exports}.values():
-                self._lock(details)
+            for reference in {
+                export.pinned.reference["oid"]: export.pinned.reference for export in exports
+            }.values():
+                self._lock(reference)
+            self._check_published()
         except psycopg.Error as error:
             self.close()
             raise trouble(error) from error
@@ -116,25 +126,44 @@ class PostgresPoint:
             self.close()
             raise
 
-    def _lock(self, details: Mapping[str, Any]) -> None:
-        only = "ONLY " if details["relkind"] == "r" else ""
-        schema, table = details["schema"], details["table"]
+    def _lock(self, reference: Mapping[str, Any]) -> None:
+        only = "ONLY " if reference["relkind"] == "r" else ""
+        schema, table = reference["schema"], reference["table"]
         try:
             self._ask(f"LOCK TABLE {only}{_name(schema, table)} IN ACCESS SHARE MODE")
         except psycopg.Error as error:
             raise trouble(error, _hint(error, self._options, schema, table)) from error
 
+    def _check_published(self) -> None:
+        """All changes from now on will be in the stream, as when the tables were made."""
+        name = self._options["publication"]
+        row = self._ask(_LEFT_OUT, {"publication": name}).fetchone()
+        known = set.intersection(*(set(export.pinned.reference["left_out"]) for export in self._exports))
+        left_out = [] if row is None else [operation for operation in row[0] if operation not in known]
+        if left_out:
+            raise TransientError(
+                f'postgres: publication "{name}" does not publish {", ".join(left_out)} any more',
+                f"In the upstream: ALTER PUBLICATION {_name(name)}"
+                " SET (publish = 'insert, update, delete, truncate')",
+            )
+        oids = sorted({export.pinned.reference["oid"] for export in self._exports})
+        for schema, table in self._ask(_UNLOGGED, {"oids": oids}):
+            raise TransientError(
+                f"postgres: table {schema}.{table} is UNLOGGED, and its changes cannot be followed",
+                f"In the upstream: ALTER TABLE {_name(schema, table)} SET LOGGED",
+            )
+
     def _ask(self, text: str, values: Mapping[str, Any] | None = None) -> psycopg.Cursor[Any]:
         with bounded(self._holder):
             return self._holder.execute(text.encode(), values)
 
-    def take(self, frontier: Frontier, before: Mapping[str, Any], rows: int) -> Taken:
-        roots = sorted({export.details["oid"] for export in self._exports})
+    def take(self, frontier: Frontier, before: Mapping[str, Read], rows: int) -> Taken:
+        roots = sorted({export.pinned.reference["oid"] for export in self._exports})
         try:
             # Before the snapshot: what happens between the two is then noticed by the next look.
             with bounded(self._holder):
-                seen = first_seen(self._holder, self._exports)
-            exported, shows, written = self._export(frontier)
+                seen = first_seen(self._holder, self._options["publication"], self._exports)
+            exported, shows, written = self._export()
             leaves = self._ask(_LEAVES, {"oids": roots}).fetchall()
         except psycopg.Error as error:
             raise trouble(error) from error
@@ -142,41 +171,32 @@ class PostgresPoint:
         for root, oid, *facts in leaves:
             self._leaves.setdefault(root, {})[oid] = Leaf(*facts)
         self._until = until = last_end(lsn_of(written))
-        points: dict[str, Any] = {}
+        points: dict[str, Read] = {}
         kept: set[str] = set()
         for export in self._exports:
             id_ = export.table_id
-            now = self._leaves.get(export.details["oid"], {})
-            if id_ in before and export.discipline == "keyed" and _files(before[id_]) == _files_of(now):
-                points[id_] = {**before[id_], "until": until, "again": True}
+            now = self._leaves.get(export.pinned.reference["oid"], {})
+            if id_ in before and export.discipline == "keyed" and _files(before[id_].at) == _files_of(now):
+                points[id_] = Read({**before[id_].at, "until": until, "again": True}, before[id_].seen)
                 kept.add(id_)
             else:
                 listed = [
                     [oid, leaf.file, leaf.pages, leaf.rows, _step(leaf.pages, leaf.rows, rows)]
                     for oid, leaf in now.items()
                 ]
-                points[id_] = {"snapshot": shows, "until": until, "leaves": listed, SEEN: seen.get(id_, {})}
+                at = {"snapshot": shows, "until": until, "leaves": listed}
+                points[id_] = Read(at, seen.get(id_, {}))
         return Taken(points, frozenset(kept))
 
-    def _export(self, frontier: Frontier) -> tuple[str, str, str]:
-        """(name of a snapshot, what it shows, where the log ends) once it shows all that was read."""
-        unshown = np.array(frontier.unshown if isinstance(frontier, LsnFrontier) else (), np.int64)
-        deadline_s = SYSTEM_CLOCK.monotonic_s() + SNAPSHOT_SHOWN_S_MAX
-        while True:
-            row = self._ask(
-                "SELECT pg_export_snapshot(), pg_current_snapshot()::text, pg_current_wal_insert_lsn()::text"
-            ).fetchone()
-            if row is None:
-                raise TransientError("postgres: the server gave no snapshot", AGAIN)
-            unshown = unshown[~Snapshot.from_text(row[1]).shows(unshown)]
-            if not len(unshown):
-                exported, shows, written = row
-                return exported, shows, written
-            if SYSTEM_CLOCK.monotonic_s() > deadline_s:
-                raise TransientError(
-                    f"postgres: transaction {unshown[0]} has committed and does not show yet", _UNSHOWN
-                )
-            SYSTEM_CLOCK.sleep(SNAPSHOT_SETTLE_CHECK_S)
+    def _export(self) -> tuple[str, str, str]:
+        """(name of a snapshot, what it shows, where the log ends)"""
+        row = self._ask(
+            "SELECT pg_export_snapshot(), pg_current_snapshot()::text, pg_current_wal_insert_lsn()::text"
+        ).fetchone()
+        if row is None:
+            raise TransientError("postgres: the server gave no snapshot", AGAIN)
+        exported, shows, written = row
+        return exported, shows, written
 
     def settle(self) -> None:
         """The log is on disk as far as the snapshot shows anything of it.
@@ -201,11 +221,12 @@ class PostgresPoint:
             beside.close()
         raise TransientError("postgres: the server does not write its log to disk", AGAIN)
 
-    def chunks(self, export: Export, point: Any, done: Set[int]) -> tuple[SnapshotChunk, ...]:
-        leaves = self._leaves.get(export.details["oid"], {})
+    def chunks(self, export: Export, point: Point, done: Set[int]) -> tuple[SnapshotChunk, ...]:
+        at = point.at
+        leaves = self._leaves.get(export.pinned.reference["oid"], {})
         planned = [
             (leaves[oid], start, end, share)
-            for oid, _, pages, tuples, step in point["leaves"]
+            for oid, _, pages, tuples, step in at["leaves"]
             for start, end, share in _ranges(pages, tuples, step)
         ]
         found = [
@@ -216,11 +237,11 @@ class PostgresPoint:
             for index, (leaf, start, end, share) in enumerate(planned)
             if index not in done
         ]
-        if point.get("again"):
-            since = Snapshot.from_text(point["snapshot"]).xmin
+        if at.get("again"):
+            since = Snapshot.from_text(at["snapshot"]).xmin
             read = [(leaf, start, end) for n, (leaf, start, end, _) in enumerate(planned) if n in done]
             # Pages that a table has got since were written since.
-            read += [(leaves[oid], pages, leaves[oid].pages) for oid, _, pages, *_ in point["leaves"]]
+            read += [(leaves[oid], pages, leaves[oid].pages) for oid, _, pages, *_ in at["leaves"]]
             found += [
                 SnapshotChunk(
                     *(SOURCE_TYPE, self._options, point, export, -1 - n, 0),
@@ -245,10 +266,6 @@ class PostgresPoint:
         self._holder.close()
 
 
-_UNSHOWN: Final = (
-    "Its session probably waits for a synchronous standby: see synchronous_standby_names and"
-    " pg_stat_replication upstream. The table is made once that is over."
-)
 _LOCKED: Final = "A statement upstream may hold a lock on one of the tables; see pg_locks there."
 
 
@@ -271,6 +288,18 @@ def _hint(error: Exception, options: Options, schema: str, table: str) -> str:
     )
 
 
+_LEFT_OUT: Final = """
+SELECT array_remove(ARRAY[
+    CASE WHEN NOT pubinsert THEN 'insert' END, CASE WHEN NOT pubupdate THEN 'update' END,
+    CASE WHEN NOT pubdelete THEN 'delete' END, CASE WHEN NOT pubtruncate THEN 'truncate' END
+], NULL) FROM pg_publication WHERE pubname = %(publication)s
+"""
+
+_UNLOGGED: Final = f"""{TREE}
+SELECT n.nspname, c.relname FROM tree JOIN pg_class c ON c.oid = tree.oid AND c.relkind = 'r'
+JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relpersistence = 'u' LIMIT 1
+"""
+
 _LEAVES: Final = f"""{TREE}
 SELECT tree.root, c.oid, n.nspname, c.relname, pg_relation_filenode(c.oid)::int8,
        (pg_relation_size(c.oid) / current_setting('block_size')::int)::int8, greatest(c.reltuples, 0)::int8
@@ -280,9 +309,9 @@ ORDER BY c.oid
 """
 
 
-def _files(point: Any) -> dict[int, int]:
+def _files(at: Any) -> dict[int, int]:
     """By oid: the files in which the rows of a table were at a point."""
-    return {oid: file for oid, file, *_ in point["leaves"]}
+    return {oid: file for oid, file, *_ in at["leaves"]}
 
 
 def _files_of(leaves: Mapping[int, Leaf]) -> dict[int, int]:
@@ -307,9 +336,9 @@ def _ranges(pages: int, tuples: int, step: int) -> list[tuple[int, int, int]]:
     return [(start, end, known * (end - start) // pages) for start, end in pairwise(cuts)]
 
 
-def covers(frontier: Frontier, point: Any) -> bool:
+def covers(frontier: Frontier, at: Any) -> bool:
     """Whether the source has read everything that the snapshot shows."""
-    return isinstance(frontier, LsnFrontier) and frontier.lsn >= point["until"]
+    return isinstance(frontier, LsnFrontier) and frontier.lsn >= at["until"]
 
 
 class Reading:
@@ -319,6 +348,7 @@ class Reading:
         self._secrets = secrets
         self._connection: Any = None
         self._of: tuple[str, str] = ("", "")  # the upstream and the snapshot that it shows
+        self._session: Session | None = None
 
     def __enter__(self) -> ReadChunk:
         return self._read
@@ -329,32 +359,45 @@ class Reading:
     def _read(self, chunk: SnapshotChunk) -> Iterator[pa.RecordBatch]:
         pages: PageRange = chunk.details
         try:
-            with self._connected(chunk, pages).cursor() as cursor:
-                cursor.execute(_query(chunk.export, pages))
-                for batch in cursor.fetch_record_batch():
+            session = self._connected(chunk, pages)
+            with self._connection.cursor() as cursor:
+                with listening(session):
+                    cursor.execute(_query(chunk.export, pages))
+                    batches = cursor.fetch_record_batch()
+                while True:
+                    with listening(session):
+                        batch = next(batches, None)
+                    if batch is None:
+                        return
                     if batch.num_rows:
-                        yield _stored(chunk.export, pages, batch)
+                        yield _stored(chunk, pages, batch)
         except (adbc_driver_manager.Error, OSError) as error:  # a stream that ends is Arrow's OSError
             raise trouble(error, _hint(error, chunk.options, pages.schema, pages.table)) from error
 
-    def _connected(self, chunk: SnapshotChunk, pages: PageRange) -> Any:
+    def _connected(self, chunk: SnapshotChunk, pages: PageRange) -> Session:
         # Who wants to change the table waits for the snapshot's own lock, and we would wait for them.
         own = {"lock_timeout": f"{SNAPSHOT_YIELD_S_MAX}s"}
         text = conninfo(chunk.options["connection"], self._secrets, options=startup_options(**own))
-        if self._connection is None or self._of != (text, pages.snapshot):
-            self._close()
+        if self._session is not None and self._of == (text, pages.snapshot):
+            return self._session
+        self._close()
+        port = chunk.options["connection"].get("port", PORT_DEFAULT)
+        before = sockets_to(port)
+        session = Session(text, 0, lambda: sockets_to(port) - before)
+        with listening(session):
             self._connection, self._of = adbc.connect(text, autocommit=True), (text, pages.snapshot)
-            with self._connection.cursor() as cursor:
-                cursor.execute(settings_query(UNCHECKED_TEXT, **own))
-                cursor.fetchall()
-                self._connection.adbc_connection.set_autocommit(False)
-                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                cursor.execute(f"SET TRANSACTION SNAPSHOT '{pages.snapshot}'")
-        return self._connection
+        with self._connection.cursor() as cursor, listening(session):
+            cursor.execute(settings_query(UNCHECKED_TEXT, "pg_catalog.pg_backend_pid()", **own))
+            (row,) = cursor.fetchall()
+            self._connection.adbc_connection.set_autocommit(False)
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            cursor.execute(f"SET TRANSACTION SNAPSHOT '{pages.snapshot}'")
+        self._session = replace(session, pid=row[-1])
+        return self._session
 
     def _close(self) -> None:
         if self._connection is not None:
-            connection, self._connection = self._connection, None
+            connection, self._connection, self._session = self._connection, None, None
             with suppress(adbc_driver_manager.Error, OSError):
                 connection.close()
 
@@ -362,9 +405,9 @@ class Reading:
 def _query(export: Export, pages: PageRange) -> str:
     columns = ", ".join(
         _selected(column["name"], sql_column.type, column["text"])
-        for column, sql_column in zip(export.details["columns"], export.relation.columns, strict=True)
+        for column, sql_column in zip(export.pinned.columns, export.relation.columns, strict=True)
     )
-    row_filter = export.details.get("row_filter")
+    row_filter = export.pinned.reference.get("row_filter")
     where = f" AND ({row_filter})" if row_filter else ""
     if pages.since is not None:
         where += f" AND age(xmin) <= age('{pages.since % 2**32}'::xid)"
@@ -376,39 +419,57 @@ def _query(export: Export, pages: PageRange) -> str:
 
 
 def _selected(name: str, type_: SqlType, as_text: bool) -> str:
-    quoted = '"' + name.replace('"', '""') + '"'
+    column = quoted(name)
     if as_text:
-        # As the stream prints it: a cast to text is another function for some types (inet, boolean).
-        return f"CASE WHEN {quoted} IS NOT NULL THEN format('%s', {quoted}) END"
-    return quoted if _arrives_typed(type_) else f"{quoted}::text"
+        # As the stream prints it: a cast to text is another function for some types (inet, boolean).  A
+        # composite value with a NULL in it is neither NULL nor NOT NULL, but it is distinct from NULL.
+        return f"CASE WHEN {column} IS DISTINCT FROM NULL THEN format('%s', {column}) END"
+    return column if _arrives_typed(type_) else f"{column}::text"
 
 
 def _arrives_typed(type_: SqlType) -> bool:
     return type_.kind in _AS_IT_IS or type_.kind in ("date", "timestamp", "timestamptz", "numeric")
 
 
-def _stored(export: Export, pages: PageRange, batch: pa.RecordBatch) -> pa.RecordBatch:
-    arrays = []
+def _stored(chunk: SnapshotChunk, pages: PageRange, batch: pa.RecordBatch) -> pa.RecordBatch:
+    export = chunk.export
+    _check_nulls(export, pages, batch)
+    keys = export.relation.keys[0] if export.discipline == "keyed" else ()
+    arrays, flaws = [], RowFlaws(export)
     for position, column in enumerate(export.relation.columns):
-        array = batch.column(position)
-        try:
-            arrays.append(_column(array, column.type))
-        except (UserError, pa.ArrowInvalid) as error:
-            raise _definite(export, pages, position, array, error) from None
-    _check_nulls(export, pages, arrays)
-    return pa.RecordBatch.from_arrays(arrays, schema=state_schema(export.relation))
+        values, found = _as_far(batch.column(position), column.type)
+        if found and position in keys:
+            raise _definite(export, pages, bad_key(export, position, found[min(found)]))
+        flaws.add(position, found)
+        arrays.append(values)
+    told = flaws.column(batch.num_rows, lambda _: lsn_text(chunk.point.at["until"]))
+    fields = [*state_schema(export.relation), *(pa.field(FLAWS, pa.string()) for _ in told)]
+    return pa.RecordBatch.from_arrays([*arrays, *told], schema=pa.schema(fields))
+
+
+def _as_far(array: pa.Array, type_: SqlType) -> tuple[pa.Array, dict[int, Flaw]]:
+    def shown(one: pa.Array) -> str:
+        return printed(one) if pa.types.is_string(one.type) else _far_text(one, type_)
+
+    return as_far(array, lambda some: _column(some, type_), arrow_type(type_), shown)
+
+
+def _far_text(one: pa.Array, type_: SqlType) -> str:
+    """As PostgreSQL prints a moment after those that can be stored."""
+    wrapped = one.cast(pa.int64())[0].as_py()
+    days = _DAYS_OF_400_YEARS
+    earlier = pa.array([wrapped + 2**64 - days * _DAY_US], pa.int64())
+    year, rest = str(to_text(earlier.cast(arrow_type(type_)), type_)[0].as_py()).split("-", 1)
+    return f"{int(year) + 400}-{rest}"
 
 
 def _column(array: pa.Array, type_: SqlType) -> pa.Array:
     wanted = arrow_type(type_)
     match type_.kind:
         case "date":
-            days = array.cast(pa.int32())
-            _check_finite(days, _DAYS_MIN)
-            return array.cast(wanted)
+            return _moments(array.cast(pa.int32()), 1, DAY_INFINITE).cast(wanted)
         case "timestamp" | "timestamptz":
-            _check_finite(array.cast(pa.int64()), _MICROSECONDS_MIN)
-            return array.cast(wanted)
+            return _moments(array.cast(pa.int64()), _DAY_US, MOMENT_INFINITE).cast(wanted)
         case kind if kind in _AS_IT_IS:
             if pa.types.is_string(array.type):
                 check_text(array)
@@ -416,34 +477,40 @@ def _column(array: pa.Array, type_: SqlType) -> pa.Array:
     return typed(array.cast(pa.string()), type_)
 
 
-def _check_finite(numbers: pa.Array, least: int) -> None:
-    if pc.any(pc.less(numbers, least)).as_py():
-        raise UserError("a date or time out of range, or infinite, cannot be stored", "22008")
+def _moments(numbers: pa.Array, day: int, infinite: int) -> pa.Array:
+    """Days or moments in stored form.
 
-
-def _definite(
-    export: Export, pages: PageRange, position: int, array: pa.Array, error: Exception
-) -> DefiniteError:
-    type_ = export.relation.columns[position].type
-    if pa.types.is_string(array.type):
-        _, error = first_error(array, type_)
-    return DefiniteError(
-        ".".join(export.reference),
-        f"snapshot, pages {pages.start} to {pages.end} of {pages.schema}.{pages.table}",
-        f'column "{export.columns[position]}": {error}',
+    The driver adds the days between 1970 and 2000 to whatever it gets, and what is then beyond the last
+    number begins again at the first one: there the two infinities are, next to each other, and before them
+    the last years of PostgreSQL's calendar.
+    """
+    beyond = pc.or_(pc.less(numbers, _DAYS_MIN * day), pc.equal(numbers, infinite))
+    if not pc.any(beyond).as_py():
+        return numbers
+    first = -infinite - 1 + _DAYS_1970_TO_2000 * day
+    above, below = pc.equal(numbers, first - 1), pc.equal(numbers, first)
+    beyond = pc.and_(beyond, pc.invert(pc.or_(above, below)))
+    if pc.any(beyond).as_py():
+        raise UserError("timestamp out of range", "22008")
+    return pc.if_else(
+        above,
+        pa.scalar(infinite, numbers.type),
+        pc.if_else(below, pa.scalar(-infinite, numbers.type), numbers),
     )
 
 
-def _check_nulls(export: Export, pages: PageRange, arrays: Sequence[pa.Array]) -> None:
-    for column, array in zip(export.details["columns"], arrays, strict=True):
-        if column["not_null"] and array.null_count:
-            name = f"{export.details['schema']}.{export.details['table']}.{column['name']}"
-            raise DefiniteError(
-                ".".join(export.reference),
-                f"snapshot, pages {pages.start} to {pages.end}",
-                f"PG column {name} contained NULL data, despite having NOT NULL constraint",
-            )
+def _definite(export: Export, pages: PageRange, message: str) -> DefiniteError:
+    where = f"snapshot, pages {pages.start} to {pages.end} of {pages.schema}.{pages.table}"
+    return DefiniteError(".".join(export.reference), where, message)
+
+
+def _check_nulls(export: Export, pages: PageRange, batch: pa.RecordBatch) -> None:
+    for place, column in enumerate(export.pinned.columns):
+        if column["not_null"] and batch.column(place).null_count:
+            name = f"{export.pinned.reference['schema']}.{export.pinned.reference['table']}.{column['name']}"
+            what = f"PG column {name} contained NULL data, despite having NOT NULL constraint"
+            raise _definite(export, pages, what)
 
 
 def _name(*parts: str) -> str:
-    return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+    return ".".join(quoted(part) for part in parts)

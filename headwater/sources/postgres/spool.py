@@ -34,8 +34,9 @@ from headwater.core.clock import unique_name
 from headwater.core.errors import DefiniteError
 from headwater.core.limits import REPLICATION_SEGMENT_BYTES, REPLICATION_TICK_BYTES_MAX
 from headwater.sources.postgres.decode import Segment, Shown
-from headwater.sources.postgres.facts import went_back
+from headwater.sources.postgres.facts import RESYNC, went_back
 from headwater.sources.postgres.frontier import Transaction, lsn_text
+from headwater.sources.postgres.remarks import Remark, Remarks, truncated
 
 _BEGIN, _COMMIT, _RELATION, _TRUNCATE = b"BCRT"
 _CHANGES: Final = frozenset(b"IUD")
@@ -88,7 +89,8 @@ class Overlap:
     def _refuse(self) -> None:
         if self.last is not None:
             at = lsn_text(self.last.lsn)
-            raise DefiniteError("", at, went_back(f"transaction {self.last.xid} is not at {at} any more"))
+            message = went_back(f"transaction {self.last.xid} is not at {at} any more")
+            raise DefiniteError("", at, message, RESYNC)
 
 
 @dataclass(slots=True)
@@ -117,9 +119,8 @@ class Spool:
         self._relations: dict[int, bytes] = {}
         self._transaction = Transaction(0, 0, 0)
         self._parts: deque[_Part] = deque()
-        self._noted: deque[tuple[int, int, bytes]] = deque()
+        self._remarks = Remarks()
         self._handed: list[Path] = []  # files that a tick is reading
-        self.truncated: dict[int, int] = {}  # by table: the transaction that truncated it last
         self.inside = False  # a transaction has begun and not ended
         self.waiting_bytes = 0
 
@@ -141,19 +142,17 @@ class Spool:
             part.lengths.append(len(message))
             part.bytes += len(message)
             self.waiting_bytes += len(message)
+            if kind == _BEGIN:
+                self._transaction, self.inside = begun, True
+                self._remarks.begin()
+            else:
+                self._remarks.hear(kind, message, self._transaction)
             if kind in _CHANGES:
                 part.tables.add(int.from_bytes(message[1:5], "big"))
-            elif kind == _BEGIN:
-                self._transaction, self.inside = begun, True
             elif kind == _RELATION:
                 self._relations[int.from_bytes(message[1:5], "big")] = message
-                self._noted.append((self._transaction.lsn, self._transaction.xid, message))
             elif kind == _TRUNCATE:
-                self._noted.append((self._transaction.lsn, self._transaction.xid, message))
-                (count,) = struct.unpack_from(">I", message, 1)
-                named = struct.unpack_from(f">{count}I", message, 6)
-                part.tables.update(named)
-                self.truncated.update(dict.fromkeys(named, self._transaction[1]))
+                part.tables.update(truncated(message))
             elif kind == _COMMIT:
                 self.inside = False
                 end = int.from_bytes(message[10:18], "big")
@@ -198,19 +197,27 @@ class Spool:
                 transactions += [mark.transaction for mark in part.marks]
                 first += len(part.lengths)
                 self.waiting_bytes -= part.bytes
+            self._remarks.forget(until if reached is None else reached)
         return Taken(taken, transactions, reached)
 
-    def noted(self, until: int) -> list[tuple[int, bytes]]:
-        """Relation and Truncate messages of transactions that end at or before `until`, each once.
-
-        With the transactions' numbers.
-        """
-        found = []
+    def ahead(self, until: int) -> tuple[list[Transaction], int | None]:
+        """The transactions that `take` would take, and where it would stand if more is waiting."""
+        found: list[Transaction] = []
         with self._lock:
-            while self._noted and self._noted[0][0] < until:
-                _, xid, message = self._noted.popleft()
-                found.append((xid, message))
-        return found
+            count, cut, reached = self._cut(until)
+            for index in range(count):
+                last = index == count - 1
+                found += [
+                    mark.transaction
+                    for mark in self._parts[index].marks
+                    if not last or cut is None or mark.messages <= cut.messages
+                ]
+        return found, reached
+
+    def remarks(self) -> list[Remark]:
+        """What has been said beside changes, of all that was not taken yet."""
+        with self._lock:
+            return list(self._remarks)
 
     def _cut(self, until: int) -> tuple[int, Mark | None, int | None]:
         """How many segments, up to which mark of the last of them; where it stands if there is more."""

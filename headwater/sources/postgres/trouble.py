@@ -13,7 +13,8 @@ from headwater.core.errors import TransientError
 
 AGAIN: Final = "Nothing is lost: the source goes on by itself once the upstream can be reached again."
 
-_SEVERITY: Final = re.compile(r"^(?:ERROR|FATAL|PANIC):  ")
+_SEVERITY: Final = re.compile(r"^(?:[A-Z_]+: \[libpq\] .*: )?(?:ERROR|FATAL|PANIC):  ")
+"""Before it ADBC says what it was about to do."""
 
 
 def trouble(error: BaseException, hint: str | None = AGAIN) -> TransientError:

@@ -4,16 +4,18 @@
     bool int2/4/8 float4/8 oid                the same
     text name "char" bytea uuid int2vector    the same
     char(n) varchar(n)                        the same, with the length
-    numeric numeric(p,s)                      numeric, numeric(39,s)
+    numeric numeric(p,s)                      numeric, numeric(39,s), or numeric beyond 38 digits
     date time timestamp timestamptz interval  the same, with the precision
     json jsonb                                jsonb
     arrays of these                           arrays
+    enums, domains, arrays of them            text
     everything else                           nothing; TEXT COLUMNS takes it as text
 
 "Everything else" needs no list: an oid that is not in the table below is not known, and
-what users define has oids of its own.  Only the types that name objects of the
-upstream's catalog (regclass and so on) are told apart, because their numbers would look
-like data and mean nothing here.
+what users define has oids of its own (which of these are text is said by
+`ColumnFacts.labelled`).  Only the types that name objects of the upstream's catalog
+(regclass and so on) are told apart, because their numbers would look like data and mean
+nothing here.
 
 Not here: values (decode.py).
 """
@@ -49,9 +51,6 @@ from headwater.core.types import (
     array_of,
     numeric,
 )
-
-UNCONSTRAINED_DIGITS_MAX: Final = NUMERIC_DIGITS_MAX + 1
-"""A numeric that is stored as text may have one digit more than one that is stored as a decimal."""
 
 # Upstream's oid, its array's oid, our type.
 _PLAIN: Final[tuple[tuple[int, int, SqlType], ...]] = (
@@ -121,8 +120,7 @@ def sql_type(type_oid: int, typmod: int = -1) -> SqlType | None:
     element = _ELEMENTS.get(type_oid)
     if element is None:
         return None
-    modified = _modified(element, typmod)
-    return None if modified is None else array_of(modified)
+    return array_of(_modified(element, typmod))
 
 
 def object_type_name(type_oid: int) -> str | None:
@@ -130,7 +128,7 @@ def object_type_name(type_oid: int) -> str | None:
     return _OBJECT_NAMES.get(type_oid)
 
 
-def _modified(type_: SqlType, typmod: int) -> SqlType | None:
+def _modified(type_: SqlType, typmod: int) -> SqlType:
     """With length or precision, as pg_attribute.atttypmod packs them."""
     if typmod < 0:
         return type_
@@ -145,11 +143,9 @@ def _modified(type_: SqlType, typmod: int) -> SqlType | None:
             return type_  # an interval's fields and precision say nothing about how it is kept
 
 
-def _numeric(packed: int) -> SqlType | None:
-    """Exact as a decimal if all digits fit, as text if they nearly do, otherwise not at all."""
+def _numeric(packed: int) -> SqlType:
+    """A decimal if all digits fit into one, otherwise without a scale, which is text and holds any."""
     precision = (packed >> 16) & 0xFFFF
     scale = ((packed & 0x7FF) ^ 0x400) - 0x400  # eleven bits with a sign
     digits = max(precision, precision - scale, scale)
-    if digits <= NUMERIC_DIGITS_MAX:
-        return numeric(max(scale, 0))
-    return NUMERIC if digits <= UNCONSTRAINED_DIGITS_MAX else None
+    return numeric(max(scale, 0)) if digits <= NUMERIC_DIGITS_MAX else NUMERIC

@@ -2,13 +2,13 @@
 
     text --parse--> syntax --bind--> plan --passes--> plan --generate--> DuckDB's or Spark's SQL
 
-    tokens, words, cursor, parse_*   PostgreSQL's grammar; every piece of syntax knows its place
-    scope, clause, coerce, resolve   names, what may stand where, casts, overloads
-    bind_*                           syntax and catalog to plan
-    plan, walk, explain              the plan itself
-    passes/                          rewrites of it
-    functions/, kernels/             every function there is, and how each engine spells it
-    duckdb*, spark*                  the generators
+    parse/      PostgreSQL's grammar; every piece of syntax knows its place
+    bind/       names, what may stand where, casts, overloads: syntax and catalog to plan
+    plan/       the plan itself, and how to walk, compare and show one
+    passes/     rewrites of it
+    generate/   DuckDB's and Spark's SQL, with the same modules for both
+    functions/  every function there is, and how each engine spells it
+    kernels/    what neither engine computes as PostgreSQL does, over Arrow columns
 
 Binding is pure: it asks the catalog through `Names` and nothing else.  Whatever is not in the
 grammar, the function table or the plan is an error here, so no text of a user ever reaches
@@ -23,20 +23,26 @@ from headwater.core.errors import UserError
 from headwater.core.names import Names, SessionFacts
 from headwater.core.relation import Column
 from headwater.core.types import SqlType
-from headwater.sql.select.bind_expression import bind
-from headwater.sql.select.bind_query import assigned, bind_query, finished
-from headwater.sql.select.bind_recursion import bind_table
-from headwater.sql.select.clause import Clause, Collected
-from headwater.sql.select.coerce import assign, require_assignable, resolved_unknown
-from headwater.sql.select.explain import explain
-from headwater.sql.select.names import narrow, qualify, quote_name, relations_of, rename
-from headwater.sql.select.parse_query import parse_query, parse_scalar
+from headwater.sql.select.bind.clause import Clause, Collected
+from headwater.sql.select.bind.coerce import assign, require_assignable, resolved_unknown
+from headwater.sql.select.bind.expression import bind
+from headwater.sql.select.bind.planning import BoundQuery, Planning, Targets, reference
+from headwater.sql.select.bind.query import assigned, bind_query, finished
+from headwater.sql.select.bind.recursion import bind_table
+from headwater.sql.select.bind.scope import RangeColumn, RangeItem, Scope
+from headwater.sql.select.depth import deep
+from headwater.sql.select.parse.names import narrow, qualify, quote_name, relations_of, rename
+from headwater.sql.select.parse.query import parse_query, parse_scalar
+from headwater.sql.select.parse.syntax import ValuesBody
+from headwater.sql.select.passes import after_binding
 from headwater.sql.select.passes.constant_parts import constant_parts
 from headwater.sql.select.passes.count_rows import count_rows
-from headwater.sql.select.passes.prune_columns import prune_columns
 from headwater.sql.select.passes.put_arguments import put_arguments
+from headwater.sql.select.passes.session_zone import session_zone
+from headwater.sql.select.passes.take_actions import Action, take_actions
 from headwater.sql.select.passes.total_order import ambiguous, total_order
-from headwater.sql.select.plan import (
+from headwater.sql.select.plan.explain import explain
+from headwater.sql.select.plan.nodes import (
     Cast,
     ColumnId,
     Constant,
@@ -46,13 +52,12 @@ from headwater.sql.select.plan import (
     Query,
     Values,
 )
-from headwater.sql.select.planning import BoundQuery, Planning, Targets, reference
-from headwater.sql.select.recursion import deep
-from headwater.sql.select.scope import RangeColumn, RangeItem, Scope
-from headwater.sql.select.syntax import ValuesBody
-from headwater.sql.select.walk import highest_id
+from headwater.sql.select.plan.pinning import pin_moments
+from headwater.sql.select.plan.sameness import picked_columns, same_meaning, used_columns
+from headwater.sql.select.plan.walk import highest_id
 
 __all__ = [
+    "Action",
     "ambiguous",
     "before_rows",
     "bind_parameters",
@@ -60,13 +65,18 @@ __all__ = [
     "count_rows",
     "explain",
     "narrow",
+    "picked_columns",
+    "pin_moments",
     "plan_expression",
     "plan_query",
     "qualify",
     "quote_name",
     "relations_of",
     "rename",
+    "same_meaning",
+    "take_actions",
     "total_order",
+    "used_columns",
     "values_width",
 ]
 
@@ -163,7 +173,8 @@ def cast_output(query: Query, targets: tuple[Column, ...]) -> Query:
         if column.type != target.type:
             value = Cast(value, target.type, implicit=True)
         made.append((OutputColumn(ColumnId(number), target.name, target.type, target.nullable), value))
-    return replace(query, root=Project(query.root, tuple(made)), output=tuple(column for column, _ in made))
+    whole = replace(query, root=Project(query.root, tuple(made)), output=tuple(column for column, _ in made))
+    return session_zone(whole)
 
 
 @deep
@@ -190,5 +201,8 @@ def _query(planning: Planning, bound: BoundQuery) -> Query:
         planning.parameter_types(),
         frozenset(planning.relation_ids),
         planning.uses_mz_now,
+        frozenset(planning.view_ids),
+        zone=planning.facts.zone,
+        moments=tuple(planning.moments),
     )
-    return prune_columns(query)
+    return after_binding(query)

@@ -77,7 +77,9 @@ def _check(options: list[ConnectionOption], dropped: list[str], position: int) -
     names = [option.name for option in options]
     both = sorted(set(names) & set(dropped))
     if both:
-        raise UserError(f"cannot both SET and DROP/RESET options {', '.join(both)}", position=position)
+        raise UserError(
+            f"cannot both SET and DROP/RESET options {', '.join(both)}", "42601", position=position
+        )
     for option in (*names, *dropped):
         if names.count(option) + dropped.count(option) > 1:
             raise UserError(f"{option} specified more than once", "42601", position=position)

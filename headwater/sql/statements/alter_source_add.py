@@ -1,4 +1,4 @@
-"""ALTER SOURCE .. ADD SUBSOURCE: more of what a source of the older form ingests.
+"""ALTER SOURCE .. ADD SUBSOURCE: more of what a legacy source ingests.
 
 ALTER SOURCE [IF EXISTS] name ADD {SUBSOURCE | TABLE} reference [AS name], ...
 [WITH (TEXT COLUMNS = (table.column, ...), EXCLUDE COLUMNS = (table.column, ...))]

@@ -1,4 +1,4 @@
-"""ALTER SOURCE .. DROP SUBSOURCE: less of what a source of the older form ingests.
+"""ALTER SOURCE .. DROP SUBSOURCE: less of what a legacy source ingests.
 
 ALTER SOURCE [IF EXISTS] name DROP {SUBSOURCE | TABLE} [IF EXISTS] subsource, ... [CASCADE | RESTRICT]
 """

@@ -14,6 +14,7 @@ from typing import Final
 from headwater.core.errors import not_supported
 from headwater.sql.connection_options import (
     ConnectionOption,
+    kinds,
     parse_connection_options,
     parse_validate,
     render_validate,
@@ -26,28 +27,23 @@ from headwater.sql.words import tree
 
 PHRASES = ("CREATE CONNECTION",)
 
-_KINDS: Final = tree(
-    (kind, kind)
-    for kind in (
-        "POSTGRES",
-        "MYSQL",
-        "SQL SERVER",
-        "KAFKA",
-        "CONFLUENT SCHEMA REGISTRY",
-        "AWS GLUE SCHEMA REGISTRY",
-        "SSH TUNNEL",
-        "AWS",
-        "AWS PRIVATELINK",
-        "GCP",
-        "ICEBERG CATALOG",
-    )
+_REFUSED: Final = (
+    "MYSQL",
+    "SQL SERVER",
+    "KAFKA",
+    "CONFLUENT SCHEMA REGISTRY",
+    "AWS GLUE SCHEMA REGISTRY",
+    "SSH TUNNEL",
+    "AWS",
+    "AWS PRIVATELINK",
+    "GCP",
+    "ICEBERG CATALOG",
 )
-_SUPPORTED: Final = ("POSTGRES",)
 
 
 @dataclass(frozen=True, slots=True)
 class CreateConnection(Statement):
-    """A new connection; `kind` is POSTGRES."""
+    """A new connection of a kind that is registered."""
 
     name: Name
     kind: str
@@ -73,8 +69,9 @@ def parse(cursor: Cursor) -> CreateConnection:
     name = cursor.name()
     historical = cursor.expect_any("TO", "FOR") == "FOR"
     position = cursor.error_position()
-    kind = cursor.choose(_KINDS)
-    if kind not in _SUPPORTED:
+    supported = kinds()
+    kind = cursor.choose(tree((kind, kind) for kind in dict.fromkeys((*supported, *_REFUSED))))
+    if kind not in supported:
         raise not_supported(f"{kind} connections", position=position)
     parenthesized = not historical or cursor.at_symbol("(")
     if parenthesized:

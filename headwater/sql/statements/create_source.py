@@ -4,7 +4,7 @@
     FROM upstream
     [WITH (TIMESTAMP INTERVAL = i, RETAIN HISTORY = FOR i)]
 
-Tables are created from it afterwards.  In the older form the same statement also says
+Tables are created from it afterwards.  In the legacy syntax the same statement also says
 what becomes of the data:
 
     CREATE SOURCE [IF NOT EXISTS] name
@@ -38,7 +38,7 @@ from headwater.sql.options import (
 from headwater.sql.outputs import Outputs, parse_outputs
 from headwater.sql.parts import parse_if_not_exists, render_key
 from headwater.sql.statement import Statement
-from headwater.sql.upstreams import Upstream, parse_upstream
+from headwater.sql.upstream import Upstream, parse_upstream
 
 PHRASES = ("CREATE SOURCE",)
 
@@ -50,7 +50,7 @@ _OPTIONS: Final[dict[str, OptionReader]] = {
 
 @dataclass(frozen=True, slots=True)
 class CreateSource(Statement):
-    """A new source; everything after `if_not_exists` belongs to the older form."""
+    """A new source; everything after `if_not_exists` belongs to the legacy syntax."""
 
     name: Name
     upstream: Upstream

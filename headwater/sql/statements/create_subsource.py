@@ -1,4 +1,4 @@
-"""CREATE SUBSOURCE: how the catalog keeps what a source of the older form made.
+"""CREATE SUBSOURCE: how the catalog keeps what a legacy source made.
 
     CREATE SUBSOURCE name (column type [NOT NULL], ... [, PRIMARY KEY (..)] [, UNIQUE (..)])
     OF SOURCE source

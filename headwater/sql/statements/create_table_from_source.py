@@ -3,9 +3,11 @@
     CREATE TABLE [IF NOT EXISTS] name [(column, ...)]
     FROM SOURCE source [(REFERENCE [=] reference)]
     [FORMAT ..] [INCLUDE ..] [ENVELOPE ..]
-    [WITH (TEXT COLUMNS = (..), EXCLUDE COLUMNS = (..), PARTITION BY = (..), RETAIN HISTORY = FOR i)]
+    [WITH (TEXT COLUMNS = (..), EXCLUDE COLUMNS = (..), PARTITION BY = (..), RETAIN HISTORY = FOR i,
+           ON VALUE ERROR = {FAIL | NULL | COLUMN name})]
 
-A list of columns only gives them other names.  IGNORE COLUMNS is another word for
+A list of columns has names only: which are taken, in this order, where an upstream has many references, or
+what they are called where it has one.  IGNORE COLUMNS is another word for
 EXCLUDE COLUMNS, and an empty list of columns is the same as none.
 """
 
@@ -15,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from headwater.core.errors import UserError
-from headwater.sql.cursor import Cursor, Name
+from headwater.sql.cursor import Cursor, Name, quote_identifier
 from headwater.sql.encoding import Encoding, parse_encoding
 from headwater.sql.options import (
     Duration,
@@ -37,15 +39,37 @@ PHRASES = ("CREATE [TEMP|TEMPORARY] TABLE ... FROM SOURCE",)
 
 _refuse_details = refused("DETAILS option cannot be explicitly set")
 
+
+@dataclass(frozen=True, slots=True)
+class ValueErrorRule:
+    """What becomes of a row with a value that cannot be stored."""
+
+    action: str  # FAIL, NULL or COLUMN
+    column: str | None = None
+
+    def __str__(self) -> str:
+        return self.action if self.column is None else f"{self.action} {quote_identifier(self.column)}"
+
+
+def _value_error_rule(cursor: Cursor) -> ValueErrorRule:
+    if cursor.accept("COLUMN"):
+        return ValueErrorRule("COLUMN", cursor.identifier())
+    action = cursor.accept_any("FAIL", "NULL")
+    if action is None:
+        raise cursor.error("FAIL, NULL or COLUMN")
+    return ValueErrorRule(action)
+
+
 _OPTIONS: Final[dict[str, OptionReader]] = {
     "TEXT COLUMNS": column_names,
     "EXCLUDE COLUMNS": column_names,
     "IGNORE COLUMNS": column_names,
     "PARTITION BY": column_names,
     "RETAIN HISTORY": retain_history,
+    "ON VALUE ERROR": _value_error_rule,
     "DETAILS": _refuse_details,
 }
-_RENDERED: Final = ("TEXT COLUMNS", "EXCLUDE COLUMNS", "PARTITION BY", "RETAIN HISTORY")
+_RENDERED: Final = ("TEXT COLUMNS", "EXCLUDE COLUMNS", "PARTITION BY", "RETAIN HISTORY", "ON VALUE ERROR")
 _CONSTRAINT_WORDS: Final = ("CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN")
 
 
@@ -61,6 +85,7 @@ class CreateTableFromSource(Statement):
     exclude_columns: tuple[str, ...] = ()
     partition_by: tuple[str, ...] = ()
     retain_history: Duration | None = None
+    on_value_error: ValueErrorRule | None = None
     if_not_exists: bool = False
     encoding: Encoding = field(default_factory=Encoding)
 
@@ -126,5 +151,5 @@ def _columns(cursor: Cursor) -> tuple[str, ...]:
     elif constraint_count:
         message = "CREATE TABLE .. FROM SOURCE constraint definitions cannot be specified directly"
     if message is not None:
-        raise UserError(message, position=position)
+        raise UserError(message, "42601", position=position)
     return tuple(names)

@@ -1,4 +1,4 @@
-"""EXPLAIN MIGRATION: what would become of sources of the older form."""
+"""EXPLAIN MIGRATION: what would become of legacy sources."""
 
 from __future__ import annotations
 

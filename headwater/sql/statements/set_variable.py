@@ -1,13 +1,14 @@
 """SET [SESSION | LOCAL] variable {= | TO} {value, ... | DEFAULT}.
 
-Also SET TIME ZONE, SET NAMES and SET SCHEMA, which are variables by other words.
+Also SET TIME ZONE {'name' | hours | INTERVAL 'offset' [HOUR [TO MINUTE]] | LOCAL | DEFAULT}, SET NAMES and
+SET SCHEMA, which are variables by other words.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headwater.sql.cursor import Cursor
+from headwater.sql.cursor import Cursor, quote_string
 from headwater.sql.parts import (
     parse_setting_values,
     parse_variable,
@@ -32,13 +33,28 @@ class SetVariable(Statement):
         return f"SET {local}{render_variable(self.variable)} = {render_setting_values(self.values)}"
 
 
+def _zone(cursor: Cursor) -> tuple[str, ...] | None:
+    if cursor.accept("LOCAL"):
+        return None
+    if not (cursor.at("INTERVAL") and cursor.peek(1).kind == "string"):
+        return parse_setting_values(cursor)
+    cursor.take()
+    text = cursor.string()
+    unit = cursor.accept_any("HOUR")
+    if unit is not None and cursor.accept("TO"):
+        cursor.expect("MINUTE")
+        unit = "MINUTE"
+    # A bare number counts the last of the fields that follow it.
+    bare = unit is not None and text.strip().lstrip("+-").isdecimal()
+    return (f"INTERVAL {quote_string(f'{text} {unit}' if bare else text)}",)
+
+
 def parse(cursor: Cursor) -> SetVariable:
     """Parse the statement."""
     cursor.expect("SET")
     local = cursor.accept_any("SESSION", "LOCAL") == "LOCAL"
     if cursor.accept("TIME", "ZONE"):
-        zone = None if cursor.accept("LOCAL") else parse_setting_values(cursor)
-        return SetVariable("timezone", zone, local)
+        return SetVariable("timezone", _zone(cursor), local)
     if cursor.accept("NAMES"):
         encoding = ("UTF8",) if cursor.at_end() else parse_setting_values(cursor)
         return SetVariable("client_encoding", encoding, local)

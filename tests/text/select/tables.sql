@@ -107,3 +107,44 @@ CREATE TABLE extremes (nr int4, i2 int2, i4 int4, i8 int8);
 INSERT INTO extremes VALUES
     (1, 32767, 2147483647, 9223372036854775807), (2, -32768, -2147483648, -9223372036854775808), (3, 0, 0, 0),
     (4, 1, 1, 1), (5, -1, -1, -1), (6, NULL, NULL, NULL);
+
+CREATE TABLE far (id int4, d date, ts timestamp, tz timestamptz);
+INSERT INTO far VALUES
+    (1, 'infinity', 'infinity', 'infinity'),
+    (2, '-infinity', '-infinity', '-infinity'),
+    (3, '2024-01-01', '2024-01-01 10:00:00', '2024-01-01 00:00:00+00'),
+    (4, '4713-01-01 BC', '294246-12-31 23:59:59.999999', '4713-01-01 00:00:00+00 BC'),
+    (5, '5874897-12-31', 'infinity', '294246-12-31 23:59:59.999999+00'),
+    (6, NULL, NULL, 'infinity');
+
+CREATE TABLE huge (id int4, n numeric, j jsonb);
+INSERT INTO huge VALUES
+    (1, 1e39, '1e400'),
+    (2, -1e50, '{"a": -1e39, "b": [1e-20]}'),
+    (3, 12345678901234567890123456789012345678901234567890.123456789, '123456789012345678901234567890123456789012345'),
+    (4, 1e1000, '1e400'),
+    (5, 'NaN', '0.1'),
+    (6, 7, '-1e400'),
+    (7, 1e39, NULL);
+
+CREATE TABLE nan_money (id int4, g int4, n numeric(10,2), m numeric(12,4));
+INSERT INTO nan_money VALUES
+    (1, 1, 'NaN', 'NaN'), (2, 1, 1.5, 1.5), (3, 2, -7.25, 'NaN'), (4, 2, NULL, 0), (5, 3, 'NaN', 1), (6, 3, 'NaN', NULL),
+    (7, 2, 1.5, -7.25);
+
+-- Arrays of any shape; some are equal, some only have the same elements.
+CREATE TABLE shapes (nr int4, a int4[], t text[], d date[]);
+INSERT INTO shapes VALUES
+    (1, '{{1,2},{3,4}}', '{{a,"b c"},{NULL,d}}', '{{2020-01-01},{infinity}}'),
+    (2, '{{5,6},{7,8}}', '{{a,"b c"},{NULL,d}}', '[0:0]={1999-12-31}'),
+    (3, '{1,2,3,4}', '{a,"b c",NULL,d}', '{}'),
+    (4, '[0:1]={1,2}', '[0:1]={a,b}', '[0:0]={1999-12-31}'),
+    (5, '[0:1]={1,2}', '{a,b}', '{1999-12-31}'),
+    (6, '{1,2}', '[-1:0]={a,b}', NULL),
+    (7, '{{1,2}}', '{{a},{b}}', NULL),
+    (8, '{{1},{2}}', '{{a,b}}', '{{2020-01-01},{infinity}}'),
+    (9, '[1:2][0:0]={{1},{2}}', '{}', '{}'),
+    (10, '{{{1,NULL}}}', '{NULL}', '{NULL}'),
+    (11, '{1,NULL}', '{9}', NULL),
+    (12, '{}', '{}', '{}'),
+    (13, NULL, NULL, NULL);

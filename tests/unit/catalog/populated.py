@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headwater.catalog.apply import apply
+from headwater.catalog.details import FedTable, Ingestion, ListedReference, PlainTable, View
 from headwater.catalog.state import (
     CatalogState,
     Cluster,
@@ -23,6 +24,7 @@ from headwater.catalog.updates import (
     SetComment,
     Update,
 )
+from headwater.core.export import Export
 from headwater.core.relation import Column, Relation
 from headwater.core.types import INT4, INT8, TEXT, UINT8, SqlType, array_of, list_of, map_of, numeric
 
@@ -39,6 +41,7 @@ BIDS = Relation(
 )
 PROGRESS = Relation((Column("offset", UINT8),))
 SESSION_PID = 77
+REFERENCE = ("mz_load_generators", "auction", "bids")
 
 BASE: tuple[Update, ...] = (
     CreateRole(Role("s1", 16_704, "mz_system", superuser=True)),
@@ -62,16 +65,17 @@ OBJECTS: tuple[Update, ...] = (
             "CREATE SOURCE materialize.public.auction IN CLUSTER quickstart FROM LOAD GENERATOR AUCTION;",
             PROGRESS,
             cluster_id="u1",
-            details={
-                "source_type": "load-generator",
-                "options": {"generator": "auction"},
-                "retain_history_ms": 5_000,
-                "references": [
-                    {"namespace": ["mz_load_generators", "auction"], "name": "bids", "columns": ["id"]},
-                    {"namespace": None, "name": "topic", "columns": None},
-                ],
-                "references_updated_at_ms": 1_000,
-            },
+            details=Ingestion(
+                "load-generator",
+                {"generator": "auction"},
+                1_000,
+                5_000,
+                (
+                    ListedReference(("mz_load_generators", "auction"), "bids", ("id",)),
+                    ListedReference((), "topic", ()),
+                ),
+                1_000,
+            ),
         )
     ),
     CreateItem(
@@ -84,10 +88,21 @@ OBJECTS: tuple[Update, ...] = (
             "CREATE TABLE materialize.public.bids FROM SOURCE materialize.public.auction (REFERENCE 'bids');",
             BIDS,
             ("u1",),
-            details={"source_id": "u1"},
+            details=FedTable("u1", Export("u2", REFERENCE, BIDS, BIDS.column_names(), "keyed"), 1_000),
         )
     ),
-    CreateItem(Item("u3", 20_012, "u1", "plain", "table", "CREATE TABLE materialize.public.plain ();", BIDS)),
+    CreateItem(
+        Item(
+            "u3",
+            20_012,
+            "u1",
+            "plain",
+            "table",
+            "CREATE TABLE materialize.public.plain ();",
+            BIDS,
+            details=PlainTable(1_000),
+        )
+    ),
     CreateItem(
         Item(
             "u4",
@@ -99,9 +114,21 @@ OBJECTS: tuple[Update, ...] = (
             Relation((Column("a", TEXT),)),
             ("u2", "u3"),
             definition="SELECT 'x' AS a",
+            details=View(),
         )
     ),
-    CreateItem(Item("u5", 20_014, "u2", "bids", "table", "CREATE TABLE other.public.bids ();", PROGRESS)),
+    CreateItem(
+        Item(
+            "u5",
+            20_014,
+            "u2",
+            "bids",
+            "table",
+            "CREATE TABLE other.public.bids ();",
+            PROGRESS,
+            details=PlainTable(1_000),
+        )
+    ),
     CreateItem(
         Item(
             "u6",
@@ -113,6 +140,7 @@ OBJECTS: tuple[Update, ...] = (
             Relation((Column("n", INT4, nullable=False),)),
             ("u4",),
             definition="SELECT 1 AS n",
+            details=View(),
             temporary_pid=SESSION_PID,
         )
     ),
@@ -141,3 +169,14 @@ def base_state() -> CatalogState:
 def populated_state() -> CatalogState:
     """A little of everything."""
     return state_after([*BASE, *OBJECTS])
+
+
+NARROW = Relation((Column("n", INT4),))
+
+
+def table(item_id: str, name: str, schema_id: str = "u1", dependencies: tuple[str, ...] = ()) -> Item:
+    number = int(item_id[1:])
+    numbers = (item_id, 20_100 + number)
+    return Item(
+        *numbers, schema_id, name, "table", "CREATE TABLE", NARROW, dependencies, details=PlainTable(1_000)
+    )

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from headwater.catalog.apply import apply
-from headwater.catalog.state import Cluster, Comment, Database, Item, Role, Schema, replica_ids
+from headwater.catalog.state import Cluster, Comment, Database, Role, Schema, replica_ids
 from headwater.catalog.updates import (
     AlterCluster,
     CreateCluster,
@@ -41,18 +41,10 @@ from headwater.catalog.updates import (
     UpdateItem,
 )
 from headwater.core.errors import InvariantViolation
-from headwater.core.relation import Column, Relation
-from headwater.core.types import INT4
-from tests.unit.catalog.populated import SESSION_PID, base_state, populated_state, state_after
+from tests.unit.catalog.populated import SESSION_PID, base_state, populated_state, state_after, table
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 SCHEMAS = st.sampled_from(["u1", "u2"])
-NARROW = Relation((Column("n", INT4),))
-
-
-def table(item_id: str, name: str, schema_id: str = "u1", dependencies: tuple[str, ...] = ()) -> Item:
-    number = int(item_id[1:])
-    return Item(item_id, 20_100 + number, schema_id, name, "table", "CREATE TABLE", NARROW, dependencies)
 
 
 class CatalogAgainstModel(RuleBasedStateMachine):
@@ -217,13 +209,15 @@ def test_schemas_and_clusters_swap_names() -> None:
 
 
 def test_altering_a_cluster_keeps_what_is_not_said() -> None:
-    state = apply(base_state(), AlterCluster("u1", replication_factor=3))
-    assert state.clusters["u1"] == Cluster("u1", "quickstart", "local", 3)
-    assert replica_ids(state.clusters["u1"]) == ("u1", "u2", "u3")
+    state = apply(base_state(), AlterCluster("u1", replication_factor=0))
+    assert state.clusters["u1"] == Cluster("u1", "quickstart", "local", 0)
+    assert replica_ids(state.clusters["u1"]) == ()
+    state = apply(state, AlterCluster("u1", replication_factor=1))
+    assert replica_ids(state.clusters["u1"]) == ("u1",)
 
 
 def test_replicas_of_different_clusters_have_different_ids() -> None:
-    ids = [i for n in range(1, 30) for i in replica_ids(Cluster(f"u{n}", f"c{n}", "local", 16))]
+    ids = [i for n in range(1, 30) for i in replica_ids(Cluster(f"u{n}", f"c{n}", "local"))]
     assert len(set(ids)) == len(ids)
 
 

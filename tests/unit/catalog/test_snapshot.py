@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from headwater.catalog.apply import apply
 from headwater.catalog.builtin.registry import BUILTINS_BY_NAME
+from headwater.catalog.details import Secret
 from headwater.catalog.snapshot import SessionNames, quote_identifier, split_name
 from headwater.catalog.state import Item
 from headwater.catalog.updates import CreateItem
 from headwater.core.errors import UserError
 from headwater.core.names import Names
 from headwater.core.relation import Relation
-from tests.unit.catalog.populated import SESSION_PID, populated_state
-from tests.unit.catalog.test_apply import table
+from tests.unit.catalog.populated import SESSION_PID, populated_state, table
 
 STATE = populated_state()
 
@@ -133,22 +133,19 @@ def test_a_name_of_four_parts_is_refused() -> None:
 
 
 def test_what_has_no_rows_cannot_be_read() -> None:
-    secret = Item("u50", 20_050, "u1", "password", "secret", "CREATE SECRET", Relation(()))
+    secret = Item("u50", 20_050, "u1", "password", "secret", "CREATE SECRET", Relation(()), details=Secret())
     session = SessionNames(apply(STATE, CreateItem(secret)))
     assert failure(session, "password").message == (
         "catalog item 'materialize.public.password' is a secret and so cannot be depended upon"
     )
-    assert session.relation_by_id("u50") is None
     assert session.relation_by_oid(20_050) is None
 
 
-def test_relations_are_found_by_id_and_oid() -> None:
-    by_id, by_oid = names().relation_by_id("u4"), names().relation_by_oid(1259)
-    assert by_id is not None
-    assert by_id.name == "Big Bids"
-    assert by_oid is not None
-    assert by_oid.name == "pg_class"
-    assert names().relation_by_id("u99") is None
+def test_relations_are_found_by_oid() -> None:
+    found = names().relation_by_oid(1259)
+    assert found is not None
+    assert found.name == "pg_class"
+    assert names().relation_by_oid(99) is None
 
 
 def test_an_item_of_another_kind_is_told_by_the_name_that_was_typed() -> None:
@@ -177,15 +174,12 @@ def test_if_exists_excuses_every_unknown_part() -> None:
     assert found.id == "u2"
 
 
-def test_clusters_databases_and_roles_are_found_by_name() -> None:
+def test_clusters_and_databases_are_found_by_name() -> None:
     session = names()
     assert session.resolve_cluster("quickstart").id == "u1"
     assert session.resolve_database("other").id == "u2"
-    assert session.resolve_role("materialize").id == "u1"
     with pytest.raises(UserError, match=r"^unknown cluster 'x'$"):
         session.resolve_cluster("x")
-    with pytest.raises(UserError, match=r"^unknown role 'x'$"):
-        session.resolve_role("x")
 
 
 def test_create_puts_a_name_into_the_first_schema_of_the_path_that_is_there() -> None:

@@ -1,26 +1,25 @@
-"""CatalogStore: what was committed is there after any end of the process, and nothing else is.
+"""What every store of the catalog promises (catalog/store.py): what was committed is there, and nothing else.
 
-Method: a store is written, then opened again from its file, and both states are
-compared; a process is ended inside a transaction by a failpoint; files are damaged
-on purpose and the message is read as a user would.
+Method: against the interface alone, for each of `METADATA`.  A store is written, then opened again, and both
+states are compared; a process is ended inside a transaction by a failpoint; another process writes meanwhile.
 """
 
 from __future__ import annotations
 
 import os
-import sqlite3
+import pickle
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headwater.catalog.migrations import load_migrations
 from headwater.catalog.state import CatalogState, Cluster
-from headwater.catalog.store import CatalogStore
+from headwater.catalog.store import MetadataBusy
 from headwater.catalog.updates import (
     AlterCluster,
     CatalogVersionIs,
@@ -39,8 +38,8 @@ from headwater.catalog.updates import (
 )
 from headwater.core.errors import InvariantViolation, TransientError, UserError
 from headwater.observe.failpoints import armed
-from tests.unit.catalog.populated import OBJECTS, SESSION_PID
-from tests.unit.catalog.test_apply import table
+from tests.support.metadata import METADATA, NEWER, Metadata
+from tests.unit.catalog.populated import OBJECTS, SESSION_PID, table
 
 
 class StoppedClock:
@@ -56,13 +55,13 @@ class StoppedClock:
         return None
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "data" / "metadata.sqlite"
+@pytest.fixture(params=METADATA)
+def metadata(request: pytest.FixtureRequest, tmp_path: Path) -> Metadata:
+    return METADATA[request.param](tmp_path / "data")
 
 
-def reopened(path: Path) -> CatalogState:
-    store = CatalogStore(path)
+def reopened(metadata: Metadata) -> CatalogState:
+    store = metadata.catalog()
     store.close()
     return store.state
 
@@ -88,47 +87,48 @@ def contents(state: CatalogState) -> dict[str, object]:
     }
 
 
-def test_a_new_environment_has_a_database_a_schema_a_cluster_and_a_role(path: Path) -> None:
-    state = reopened(path)
+def test_a_new_environment_has_a_database_a_schema_a_cluster_and_a_role(metadata: Metadata) -> None:
+    state = reopened(metadata)
     assert [d.name for d in state.databases.values()] == ["materialize"]
     assert [s.name for s in state.schemas.values()] == ["public"]
     assert [c.name for c in state.clusters.values()] == ["quickstart"]
     assert state.role_named("materialize") is not None
 
 
-def test_what_is_read_again_equals_what_was_written(path: Path) -> None:
-    store = CatalogStore(path)
+def test_what_is_read_again_equals_what_was_written(metadata: Metadata) -> None:
+    store = metadata.catalog()
     store.transact([], OBJECTS)
     store.transact([], [SwapItems("u2", "u3"), SetSystemVariable("max_tables", "7")])
     store.transact([], [AlterCluster("u1", size="large"), RenameItem("u4", "small")])
     written = contents(store.state)
     store.close()
-    assert contents(reopened(path)) == written
+    assert contents(reopened(metadata)) == written
 
 
-def test_temporary_items_do_not_survive_their_process(path: Path) -> None:
-    store = CatalogStore(path)
+def test_temporary_items_do_not_survive_their_process(metadata: Metadata) -> None:
+    store = metadata.catalog()
     store.transact([], OBJECTS)
     assert store.state.temporary_items_of(SESSION_PID)
     store.close()
-    state = reopened(path)
+    state = reopened(metadata)
     assert not state.temporary_items_of(SESSION_PID)
     assert "u6" not in state.items
 
 
-def test_a_transaction_counts_one_version_however_many_updates_it_has(path: Path) -> None:
-    store = CatalogStore(path)
+def test_a_transaction_counts_one_version_however_many_updates_it_has(metadata: Metadata) -> None:
+    store = metadata.catalog()
     before = store.state.version
     assert store.transact([], OBJECTS).version == before + 1
 
 
+@pytest.mark.parametrize("kept", METADATA)
 @given(steps=st.lists(st.tuples(st.sampled_from("cdr"), st.integers(1, 5)), max_size=12))
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_sequence_of_transactions_can_be_read_again(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]]
+    tmp_path_factory: pytest.TempPathFactory, kept: str, steps: list[tuple[str, int]]
 ) -> None:
-    path = tmp_path_factory.mktemp("catalog") / "metadata.sqlite"
-    store = CatalogStore(path)
+    metadata = METADATA[kept](tmp_path_factory.mktemp("catalog"))
+    store = metadata.catalog()
     for action, number in steps:
         item_id = f"u{number}"
         if item_id not in store.state.items:
@@ -140,13 +140,13 @@ def test_any_sequence_of_transactions_can_be_read_again(
             store.transact([], [RenameItem(item_id, f"t{number}_{store.state.version}")])
     written = contents(store.state)
     store.close()
-    assert contents(reopened(path)) == written
+    assert contents(reopened(metadata)) == written
 
 
 @pytest.mark.parametrize(
     ("requirement", "message", "sqlstate"),
     [
-        (NameFree("u1", "bids"), "catalog item 'bids' already exists", "42710"),
+        (NameFree("u1", "bids"), "catalog item 'bids' already exists", "42P07"),
         (DatabaseNameFree("other"), "database 'other' already exists", "42P04"),
         (SchemaNameFree("u1", "public"), "schema 'public' already exists", "42P06"),
         (SchemaNameFree("u1", "pg_catalog"), "schema 'pg_catalog' already exists", "42P06"),
@@ -156,77 +156,119 @@ def test_any_sequence_of_transactions_can_be_read_again(
     ],
 )
 def test_a_requirement_that_fails_is_told_to_the_user_and_nothing_happens(
-    path: Path, requirement: Requirement, message: str, sqlstate: str
+    metadata: Metadata, requirement: Requirement, message: str, sqlstate: str
 ) -> None:
-    store = CatalogStore(path)
+    store = metadata.catalog()
     state = store.transact([], OBJECTS)
     with pytest.raises(UserError) as caught:
         store.transact([requirement], [CreateItem(table("u50", "new"))])
     assert (caught.value.message, caught.value.sqlstate) == (message, sqlstate)
     assert store.state is state
     store.close()
-    assert "u50" not in reopened(path).items
+    assert "u50" not in reopened(metadata).items
 
 
-def test_an_update_that_fails_takes_the_whole_transaction_with_it(path: Path) -> None:
-    store = CatalogStore(path)
+def test_an_update_that_fails_takes_the_whole_transaction_with_it(metadata: Metadata) -> None:
+    store = metadata.catalog()
     before = contents(store.state)
     with pytest.raises(InvariantViolation):
         store.transact([], [CreateItem(table("u1", "first")), DropItem("u9")])
     assert contents(store.state) == before
     store.close()
-    assert contents(reopened(path)) == before
+    assert contents(reopened(metadata)) == before
 
 
-def test_a_failure_before_the_commit_leaves_the_store_usable(path: Path) -> None:
-    store = CatalogStore(path)
+def test_a_failure_before_the_commit_leaves_the_store_usable(metadata: Metadata) -> None:
+    store = metadata.catalog()
     with armed("catalog.before_commit", "error"), pytest.raises(TransientError):
         store.transact([], [CreateItem(table("u1", "lost"))])
     store.transact([], [CreateItem(table("u1", "kept"))])
     store.close()
-    assert reopened(path).items["u1"].name == "kept"
+    assert reopened(metadata).items["u1"].name == "kept"
 
 
 @pytest.mark.parametrize(("failpoint", "survives"), [("before", False), ("after", True)])
 def test_a_process_that_ends_at_its_commit_loses_nothing_it_has_committed(
-    path: Path, failpoint: str, survives: bool
+    metadata: Metadata, failpoint: str, survives: bool
 ) -> None:
     program = (
-        "import sys; from pathlib import Path\n"
-        "from headwater.catalog.store import CatalogStore\n"
+        "import pickle, sys\n"
         "from headwater.catalog.updates import CreateItem\n"
         "from tests.unit.catalog.test_apply import table\n"
-        "store = CatalogStore(Path(sys.argv[1]))\n"
+        "store = pickle.load(sys.stdin.buffer).catalog()\n"
         "store.transact([], [CreateItem(table('u1', 'first'))])\n"
         "store.transact([], [CreateItem(table('u2', 'second'))])\n"
     )
     environment = {**os.environ, "HEADWATER_FAILPOINTS": f"catalog.{failpoint}_commit=2*exit"}
     ended = subprocess.run(
-        [sys.executable, "-c", program, str(path)], env=environment, timeout=60, check=False
+        [sys.executable, "-c", program],
+        input=pickle.dumps(metadata),
+        env=environment,
+        timeout=60,
+        check=False,
     )
     assert ended.returncode == 137
-    state = reopened(path)
+    state = reopened(metadata)
     assert "u1" in state.items
     assert ("u2" in state.items) is survives
     assert state.version == (3 if survives else 2)
 
 
-def test_another_process_that_writes_the_catalog_is_noticed(path: Path) -> None:
-    store = CatalogStore(path)
-    second = CatalogStore(path)
+def test_another_process_that_writes_the_catalog_is_noticed(metadata: Metadata) -> None:
+    store = metadata.catalog()
+    second = metadata.catalog()
     second.transact([], [CreateItem(table("u1", "theirs"))])
     with pytest.raises(InvariantViolation, match="no longer at version 1"):
         store.transact([], [CreateItem(table("u1", "ours"))])
-    assert "u1" in store.load().items
+    assert store.state.items == {}
+    store.close()
+    store = metadata.catalog()
     assert store.transact([], [RenameItem("u1", "ours")]).items["u1"].name == "ours"
+    with pytest.raises(InvariantViolation, match="no longer at version 2"):
+        second.transact([], [RenameItem("u1", "theirs")])
+    store.close()
+    second.close()
 
 
-def test_ids_and_oids_are_never_given_out_twice(path: Path) -> None:
-    store = CatalogStore(path)
+def test_while_another_process_writes_a_change_gives_up_and_a_question_does_not(
+    metadata: Metadata,
+) -> None:
+    store = metadata.catalog()
+    store.put_setting("oracle", "17")
+    store.patience_ms = 1
+    before = store.state
+    with metadata.another_writes():
+        for change in (
+            lambda: store.transact([], [CreateItem(table("u1", "t"))]),
+            lambda: store.allocate_ids("item"),
+            store.bump_epoch,
+            lambda: store.put_setting("oracle", "18"),
+        ):
+            with pytest.raises(MetadataBusy):
+                change()
+        assert (store.state, store.get_setting("oracle")) == (before, "17")
+        assert [event.details.get("id") for event in store.audit_events()].count("u1") == 0
+    assert store.transact([], [CreateItem(table("u1", "t"))]).items["u1"].name == "t"
+    store.close()
+
+
+def test_a_change_waits_as_long_as_it_has_patience(metadata: Metadata) -> None:
+    store = metadata.catalog()
+    with ThreadPoolExecutor(1) as pool:
+        with metadata.another_writes():
+            waiting = pool.submit(store.allocate_oids)
+            with pytest.raises(TimeoutError):
+                waiting.result(0.2)
+        assert len(waiting.result(60)) == 1
+    store.close()
+
+
+def test_ids_and_oids_are_never_given_out_twice(metadata: Metadata) -> None:
+    store = metadata.catalog()
     ids = store.allocate_ids("item", 3)
     oids = store.allocate_oids(2)
     store.close()
-    store = CatalogStore(path)
+    store = metadata.catalog()
     assert ids == ("u1", "u2", "u3")
     assert store.allocate_ids("item") == ("u4",)
     assert min(oids) >= 20_000
@@ -236,8 +278,8 @@ def test_ids_and_oids_are_never_given_out_twice(path: Path) -> None:
     assert store.allocate_ids("database")[0] not in taken
 
 
-def test_ids_are_unique_across_threads(path: Path) -> None:
-    store = CatalogStore(path)
+def test_ids_are_unique_across_threads(metadata: Metadata) -> None:
+    store = metadata.catalog()
     ids: list[str] = []
     threads = [threading.Thread(target=lambda: ids.extend(store.allocate_ids("item", 5))) for _ in range(8)]
     for thread in threads:
@@ -247,29 +289,29 @@ def test_ids_are_unique_across_threads(path: Path) -> None:
     assert len(set(ids)) == 40
 
 
-def test_the_epoch_grows_with_every_start(path: Path) -> None:
+def test_the_epoch_grows_with_every_start(metadata: Metadata) -> None:
     epochs = []
     for _ in range(3):
-        store = CatalogStore(path)
+        store = metadata.catalog()
         epochs.append(store.bump_epoch())
         store.close()
     assert epochs == [1, 2, 3]
 
 
-def test_settings_are_durable(path: Path) -> None:
-    store = CatalogStore(path)
+def test_settings_are_durable(metadata: Metadata) -> None:
+    store = metadata.catalog()
     assert store.get_setting("oracle") is None
     store.put_setting("oracle", "17")
     store.put_setting("oracle", "18")
     store.close()
-    assert CatalogStore(path).get_setting("oracle") == "18"
+    assert metadata.catalog().get_setting("oracle") == "18"
 
 
-def test_the_audit_log_says_who_did_what_and_when(path: Path) -> None:
-    store = CatalogStore(path, StoppedClock())
+def test_the_audit_log_says_who_did_what_and_when(metadata: Metadata) -> None:
+    store = metadata.catalog(StoppedClock())
     store.transact([], OBJECTS, user="ann")
     store.transact([], [RenameItem("u3", "simple")], user="bob")
-    store.transact([ClusterNameFree("blue")], [CreateCluster(Cluster("u2", "blue", "local", 2))])
+    store.transact([ClusterNameFree("blue")], [CreateCluster(Cluster("u2", "blue", "local"))])
     events = store.audit_events()
     assert [event.id for event in events] == list(range(1, len(events) + 1))
     created = next(event for event in events if event.details.get("id") == "u1" and event.user == "ann")
@@ -290,65 +332,40 @@ def test_the_audit_log_says_who_did_what_and_when(path: Path) -> None:
     assert [event.object_type for event in store.audit_events(renamed.id)] == [
         "cluster",
         "cluster-replica",
-        "cluster-replica",
     ]
     assert "scratch" not in str(events), "temporary items leave no trace"
 
 
-def test_a_directory_of_a_newer_release_is_refused_with_both_versions(path: Path) -> None:
-    CatalogStore(path).close()
-    newest = load_migrations()[-1].version
-    connection = sqlite3.connect(path)
-    connection.execute("INSERT INTO migration VALUES (?, 'later', 0)", (newest + 7,))
-    connection.commit()
-    connection.close()
-    with pytest.raises(UserError) as caught:
-        CatalogStore(path)
-    assert str(path) in caught.value.message
-    assert f"catalog version {newest + 7}" in caught.value.message
-    assert f"up to {newest}" in caught.value.message
-
-
-def test_migrations_are_numbered_without_gaps() -> None:
-    assert [m.version for m in load_migrations()] == list(range(1, len(load_migrations()) + 1))
-
-
-def test_a_file_that_is_no_database_is_named_with_what_to_do(path: Path) -> None:
-    path.parent.mkdir(parents=True)
-    path.write_bytes(b"not at all a database" * 100)
-    with pytest.raises(UserError, match="is damaged: file is not a database") as caught:
-        CatalogStore(path)
-    assert str(path) in caught.value.message
+def test_what_a_newer_release_has_written_is_refused_with_both_versions(metadata: Metadata) -> None:
+    metadata.catalog().close()
+    metadata.make_newer("catalog")
+    with pytest.raises(UserError, match=f"newer release: it has catalog version {NEWER}.*up to ") as caught:
+        metadata.catalog()
     assert caught.value.hint is not None
-    assert "backup" in caught.value.hint
 
 
-def test_a_database_with_damaged_pages_is_noticed(path: Path) -> None:
-    store = CatalogStore(path)
-    store.transact([], [CreateItem(table(f"u{n}", f"t{n}")) for n in range(1, 300)])
+def test_replicas_that_an_earlier_release_took_note_of_are_not_shown(metadata: Metadata) -> None:
+    store = metadata.catalog()
+    store.transact([], [CreateCluster(Cluster("u2", "blue", "local", 3))])
     store.close()
-    data = bytearray(path.read_bytes())
-    for page in range(2, len(data) // 4096 - 1, 2):
-        data[page * 4096 : page * 4096 + 2048] = b"\xa5" * 2048
-    path.write_bytes(data)
-    with pytest.raises(UserError, match="is damaged") as caught:
-        CatalogStore(path)
-    assert str(path) in caught.value.message
+    again = metadata.catalog()
+    assert again.state.clusters["u2"].replication_factor == 1
+    again.close()
 
 
-def test_somebody_elses_database_is_left_alone(path: Path) -> None:
-    path.parent.mkdir(parents=True)
-    connection = sqlite3.connect(path)
-    connection.execute("CREATE TABLE theirs (a)")
-    connection.commit()
-    connection.close()
-    before = path.read_bytes()
-    with pytest.raises(UserError, match="not one of this product"):
-        CatalogStore(path)
-    assert path.read_bytes() == before
-
-
-def test_a_directory_that_cannot_be_written_is_told_so(tmp_path: Path) -> None:
-    (tmp_path / "metadata.sqlite").mkdir()
-    with pytest.raises(UserError, match="could not be used"):
-        CatalogStore(tmp_path / "metadata.sqlite")
+def test_samples_are_kept_over_restarts_and_bounded_in_time_and_number(metadata: Metadata) -> None:
+    store = metadata.catalog()
+    for minute in range(5):
+        store.add_samples("lag", minute, [("u1", "u1", minute * 10), ("u2", None, None)], 1, 6)
+        store.add_samples("storage", minute, [("u1", None, 7)], 0, 100)
+    store.close()
+    again = metadata.catalog()
+    assert again.samples("lag") == [
+        (minute, id_, replica, value)
+        for minute in (2, 3, 4)
+        for id_, replica, value in (("u1", "u1", minute * 10), ("u2", None, None))
+    ]
+    again.add_samples("lag", 9, [("u1", "u1", 1)], 4, 6)
+    assert [row[0] for row in again.samples("lag")] == [4, 4, 9]
+    assert len(again.samples("storage")) == 5
+    again.close()

@@ -13,8 +13,11 @@ import pytest
 
 from headwater.cluster.backfill import Backfill
 from headwater.cluster.claims import Claims
-from headwater.core.errors import InvariantViolation
+from headwater.core.change import FileEntry
+from headwater.core.errors import InvariantViolation, TransientError
 from headwater.core.frontier import OffsetFrontier
+from headwater.core.points import Copied, Point, Read, Widened
+from headwater.sources.contract import Taken
 from tests.support.server import eventually
 
 
@@ -26,6 +29,8 @@ class Upstream:
         self.closed = 0
         self.options: dict[str, object] = {}
         self.source_id = "u1"
+        self.members = self
+        self.backfills = self
 
     def prepare_snapshot(self, *_: object) -> Upstream:
         self.happens("prepare")
@@ -46,7 +51,7 @@ class Upstream:
 
     def take(self, *_: object) -> Any:
         self.happens("take")
-        return SimpleNamespace(points={"u2": {}}, kept=frozenset())
+        return SimpleNamespace(points={"u2": Read(1)}, kept=frozenset())
 
     def settle(self) -> None:
         self.happens("settle")
@@ -63,22 +68,22 @@ def backfill_of(upstream: Any, statuses: list[Any]) -> Backfill:
     ledger = SimpleNamespace(
         collection=lambda _: None,
         chunks=lambda _: {},
-        errors=lambda _: [],
+        stopped=lambda _: None,
         join=lambda *_, **__: None,
         repoint=lambda _: None,
         rejoin=lambda *_: None,
     )
-    world: Any = SimpleNamespace(
+    shared: Any = SimpleNamespace(
         ledger=ledger,
-        data_dir=None,
+        store=None,
         secrets=None,
         claims=Claims(1),
         pin=lambda *_: None,
         unpin=lambda _: None,
         set_status=lambda *status: statuses.append(status),
     )
-    export: Any = SimpleNamespace(table_id="u2", discipline="keyed", relation=None, options=())
-    return Backfill(world, upstream, [export], upstream)
+    export: Any = SimpleNamespace(table_id="u2", discipline="keyed", relation=None, stored=None, options=())
+    return Backfill(shared, upstream, [export], upstream)
 
 
 @pytest.mark.parametrize("moment", ["prepare", "offer", "take", "settle"])
@@ -110,3 +115,47 @@ def test_a_point_that_cannot_be_taken_for_any_reason_is_let_go_and_tried_again()
     backfill.stop()
     eventually(lambda: not backfill.alive(), within_s=10)
     assert statuses[0][:3] == ("u2", "stalled", "the source could not take tables in: nobody foresaw it")
+
+
+def test_chunks_of_an_earlier_point_do_not_count_once_values_came_along_with_changed_keys() -> None:
+    upstream: Any = Upstream(lambda _: None)
+    backfill = backfill_of(upstream, [])
+    ledger: Any = backfill._shared.ledger
+    ledger.collection = lambda _: SimpleNamespace(filling=True, point=Read(1), joined_ts=3)
+    ledger.chunks = lambda _: {0: FileEntry("0", 1, 1)}
+    given: list[Any] = []
+
+    def take(_: object, before: Any, __: object) -> Any:
+        given.append(before)
+        return SimpleNamespace(points={"u2": Read(2)}, kept={"u2"})
+
+    upstream.take = take
+    for carriers in (0, 1):
+        ledger.change_files = lambda *_, n=carriers: [FileEntry("1", 1, 1, partials=1, carriers=n)]
+        backfill._join(upstream, dict(backfill._exports), 7, OffsetFrontier(1))
+    assert given == [{"u2": Read(1)}, {}]
+    with pytest.raises(TransientError):  # also those that came while the rest was read
+        backfill._check_whole({"u2"}, 8)
+
+
+@pytest.mark.parametrize("point", [Copied("u3", 5), Widened("u3", ("a",), 5)])
+def test_chunks_of_rows_of_our_own_do_not_count_at_a_point_of_the_upstream(point: Point) -> None:
+    """The table that they were taken from may have gone while nobody ran."""
+    upstream: Any = Upstream(lambda _: None)
+    backfill = backfill_of(upstream, [])
+    ledger: Any = backfill._shared.ledger
+    ledger.collection = lambda _: SimpleNamespace(filling=True, point=point, joined_ts=3)
+    ledger.chunks = lambda _: {0: FileEntry("0", 1, 1)}
+    ledger.change_files = lambda *_: []
+    given: list[Any] = []
+    anew: list[Any] = []
+    ledger.rejoin = lambda points, _: anew.append(points)
+
+    def take(_: object, before: Any, __: object) -> Any:
+        given.append(before)
+        return Taken({"u2": Read(9)}, frozenset(before))
+
+    upstream.take = take
+    backfill._join(upstream, dict(backfill._exports), 7, OffsetFrontier(1))
+    assert given == [{}]
+    assert anew == [{"u2": Read(9)}]

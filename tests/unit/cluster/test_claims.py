@@ -15,18 +15,19 @@ import pytest
 from headwater.cluster.claims import Claims
 from headwater.cluster.fold import fold
 from headwater.cluster.ingestion import Ingestion
-from headwater.cluster.world import World
+from headwater.cluster.shared import Shared
 from headwater.core import protocol
 from headwater.core.change import FileEntry
 from headwater.core.clock import SYSTEM_CLOCK
+from headwater.core.points import Read
 from headwater.core.relation import Column, Relation
 from headwater.core.types import INT4
-from headwater.persist.layout import metadata_path
-from headwater.persist.ledger import Ledger
+from headwater.persist.local import LocalStore
+from headwater.persist.opening import open_ledger
 from headwater.persist.retention import sweep
 from headwater.sources.contract import Export
 from headwater.sources.load_generator import references, resolve_options
-from tests.chaos.test_fencing import TasksHere, world_of
+from tests.support.ingesting import TasksHere, shared_of
 from tests.support.server import eventually
 
 KEY_VALUE = {
@@ -44,14 +45,14 @@ class SweptTasks(TasksHere):
     """Sweeps while what was just written is not named yet."""
 
     def __init__(self) -> None:
-        self.world: World | None = None
+        self.shared: Shared | None = None
         self.swept: list[str] = []
         self.jobs = 0
 
     def run(self, tasks: Sequence[Any], pool: str) -> list[Any]:
         results = super().run(tasks, pool)
-        assert self.world is not None
-        self.swept += sweep(self.world.ledger, self.world.data_dir, self.world.claims.under_way)
+        assert self.shared is not None
+        self.swept += sweep(self.shared.ledger, self.shared.store, self.shared.claims.under_way)
         self.jobs += 1
         return results
 
@@ -67,10 +68,10 @@ def export(table_id: str, options: dict[str, Any], columns: int, widens: str | N
 
 def test_a_sweep_after_every_job_takes_nothing_that_is_being_made(tmp_path: Path) -> None:
     options = resolve_options("KEY VALUE", KEY_VALUE, SYSTEM_CLOCK.now_ms() - 100)
-    ledger = Ledger(metadata_path(tmp_path), "cluster-x")
-    world = world_of(tmp_path, ledger, [])
+    ledger = open_ledger(tmp_path, "cluster-x")
+    shared = shared_of(tmp_path, ledger, [])
     swept = SweptTasks()
-    swept.world, world.jobs = world, swept  # type: ignore[assignment]
+    swept.shared, shared.jobs = shared, swept  # type: ignore[assignment]
     width = len(references(options)[0].relation.columns)
     exports = [export("u2", options, width - 1)]
 
@@ -82,7 +83,7 @@ def test_a_sweep_after_every_job_takes_nothing_that_is_being_made(tmp_path: Path
         found = ledger.collection(table_id)
         return found is not None and found.hydrated
 
-    ingestion = Ingestion(world, wanted(), lambda _: None)
+    ingestion = Ingestion(shared, wanted(), lambda _: None)
     try:
         ingestion.start()
         eventually(lambda: readable("u2"))
@@ -98,7 +99,7 @@ def test_a_sweep_after_every_job_takes_nothing_that_is_being_made(tmp_path: Path
     tails = ledger.tails()
     assert {tail.collection_id for tail in tails} == {"u2", "u3", "u4"}
     for tail in tails:
-        fold(world, tail)
+        fold(shared, tail)
     assert swept.jobs > 8
     # The side of the wider table, which nobody needs once it is readable, and nothing else.
     assert all(path.startswith("tables/u4/state/") for path in swept.swept)
@@ -107,7 +108,7 @@ def test_a_sweep_after_every_job_takes_nothing_that_is_being_made(tmp_path: Path
         missing = [path for path in ledger.named_paths(table_id) if not (tmp_path / path).exists()]
         assert missing == []
     # Where nobody makes anything, all that is there is named: side files and failed attempts are gone.
-    sweep(ledger, tmp_path, world.claims.under_way)
+    sweep(ledger, LocalStore(tmp_path), shared.claims.under_way)
     named = {path for id_ in ("u2", "u3", "u4") for path in ledger.named_paths(id_)}
     found = {file.relative_to(tmp_path).as_posix() for file in tmp_path.glob("tables/*/[ls]*/*.parquet")}
     assert found == named
@@ -131,21 +132,21 @@ def test_a_claim_is_held_until_its_work_is_done_or_has_failed() -> None:
 
 
 def test_what_is_pinned_keeps_the_state_that_a_plan_begins_with(tmp_path: Path) -> None:
-    ledger = Ledger(metadata_path(tmp_path), "cluster-x")
-    world = world_of(tmp_path, ledger, [])
+    ledger = open_ledger(tmp_path, "cluster-x")
+    shared = shared_of(tmp_path, ledger, [])
     writer = ledger.open_writer("u9")
     relation = Relation((Column("k", INT4),))
-    ledger.join([("u1", "counted", relation, "b", 0)], "u9", 1, hydrated=True)
+    ledger.join([("u1", "counted", relation, "b", Read(0))], "u9", 1, hydrated=True)
     writer = ledger.append("u9", writer, 5, 5, {"u1": [FileEntry("tables/u1/log/5.parquet", 1, 4)]})
     copier = object()
-    world.pin(copier, {"u1": 5})
+    shared.pin(copier, {"u1": 5})
     plan = ledger.read_plan("u1", 5)
     assert plan.state_as_of == 1
     # A fold whose state answers the same timestamp: the plan still reads the change file.
     ledger.put_state("u1", 5, 0, [FileEntry("tables/u1/state/5.parquet", 1, 4)])
-    assert world.pinned("u1")
-    assert world.forget("u1", 9) == (1, [])
-    world.unpin(copier)
-    assert not world.pinned("u1")
-    assert world.forget("u1", 9) == (9, ["tables/u1/log/5.parquet"])
+    assert shared.pinned("u1")
+    assert shared.forget("u1", 9) == (1, [])
+    shared.unpin(copier)
+    assert not shared.pinned("u1")
+    assert shared.forget("u1", 9) == (9, ["tables/u1/log/5.parquet"])
     ledger.close()

@@ -13,20 +13,20 @@ import pytest
 from headwater.cluster.donors import donor_of
 from headwater.core.relation import Column, Relation
 from headwater.core.types import INT4, TEXT
-from headwater.sources.contract import Export
+from headwater.sources.contract import Export, Pinned
 
 
 def pinned(name: str, text: bool = False) -> dict[str, Any]:
     return {"name": name, "attnum": 1, "type_oid": 23, "typmod": -1, "not_null": False, "text": text}
 
 
-def export(table_id: str, names: str, **details: Any) -> Export:
+def export(table_id: str, names: str, **facts: Any) -> Export:
     """A keyed table of `r` with these columns; the first is the key."""
     columns = tuple(Column(f"{table_id}_{name}", INT4) for name in names)
-    facts = {"oid": 1, "row_filter": None, "columns": [pinned(name) for name in names], "keys": names}
-    return Export(
-        table_id, ("db", "r"), Relation(columns, ((0,),)), tuple(names), "keyed", details=facts | details
+    known = Pinned(
+        tuple(pinned(name) for name in names), {"oid": 1, "row_filter": None} | facts, tuple(names)
     )
+    return Export(table_id, ("db", "r"), Relation(columns, ((0,),)), tuple(names), "keyed", pinned=known)
 
 
 def test_a_table_with_all_columns_and_the_same_key_gives_its_rows() -> None:
@@ -42,7 +42,12 @@ def test_a_table_with_all_columns_and_the_same_key_gives_its_rows() -> None:
         export("u1", "bac"),  # another key
         export("u1", "abc", oid=2),
         export("u1", "abc", row_filter="a > 1"),
-        export("u1", "abc", columns=[pinned("a"), pinned("b"), pinned("c", text=True)]),
+        replace(
+            export("u1", "abc"),
+            pinned=replace(
+                export("u1", "abc").pinned, columns=(pinned("a"), pinned("b"), pinned("c", text=True))
+            ),
+        ),
         replace(export("u1", "abc"), discipline="counted"),
         replace(export("u1", "abc"), reference=("db", "other")),
         replace(

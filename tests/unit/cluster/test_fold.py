@@ -15,7 +15,7 @@ from headwater.core.limits import (
     FOLD_TAIL_FILES_MAX,
     FOLD_TAIL_STATE_RATIO_MIN,
 )
-from headwater.persist.ledger_tables import TailSize
+from headwater.persist.ledger import TailSize
 
 STATE_ROWS = 10_000
 ENOUGH = int(STATE_ROWS * FOLD_TAIL_STATE_RATIO_MIN)

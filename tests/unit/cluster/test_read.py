@@ -14,6 +14,7 @@ from py4j.protocol import Py4JError
 
 from headwater.cluster.read import Reader, Run
 from headwater.core.protocol import CancelPeek, Peek, PeekDone
+from headwater.persist.local import LocalStore
 
 
 class GoneSpark:
@@ -34,7 +35,7 @@ def lost() -> list[Exception]:
 
 def reader_with(run: Run, tmp_path: Path, lost: list[Exception]) -> Reader:
     spark: Any = GoneSpark()
-    reader = Reader(spark, tmp_path, lambda _: None, lost.append)
+    reader = Reader(spark, LocalStore(tmp_path), lambda _: None, lost.append)
     reader._running[run.peek.peek_id] = run
     return reader
 

@@ -14,6 +14,7 @@ from headwater.core.limits import RESULT_INLINE_BYTES_MAX
 from headwater.core.relation import Column, Relation
 from headwater.core.types import INT8, TEXT
 from headwater.formats.arrow import state_schema
+from headwater.persist.local import LocalStore
 from headwater.persist.results import read_result
 
 RELATION = Relation((Column("n", INT8), Column("s", TEXT)))
@@ -21,7 +22,7 @@ SCHEMA = state_schema(RELATION)
 
 
 def kept(data_dir: Path, batches: list[pa.RecordBatch], relation: Relation = RELATION) -> dict[str, Any]:
-    pieces = list(Keep(str(data_dir), "results/p1.1", relation.to_json())(iter(batches)))
+    pieces = list(Keep(LocalStore(data_dir), "results/p1.1", relation.to_json())(iter(batches)))
     assert [piece.num_rows for piece in pieces] == [1]
     found: dict[str, Any] = pieces[0].to_pylist()[0]
     return found
@@ -30,7 +31,9 @@ def kept(data_dir: Path, batches: list[pa.RecordBatch], relation: Relation = REL
 def rows_of(data_dir: Path, piece: dict[str, Any]) -> list[dict[str, Any]]:
     stream, path = piece["stream"], piece["path"]
     assert (stream is None) != (path is None)
-    batches = list(pa.ipc.open_stream(stream) if path is None else read_result(data_dir, path, piece["rows"]))
+    batches = list(
+        pa.ipc.open_stream(stream) if path is None else read_result(LocalStore(data_dir), path, piece["rows"])
+    )
     found: list[dict[str, Any]] = pa.Table.from_batches(batches, SCHEMA).to_pylist()
     return found
 

@@ -16,11 +16,11 @@ import pytest
 
 from headwater.cluster.read import Reader
 from headwater.cluster.server import Cluster, Connection, _accept
-from headwater.cluster.world import World
+from headwater.cluster.shared import Shared
 from headwater.core import protocol
 from headwater.core.clock import SYSTEM_CLOCK
-from headwater.persist.layout import metadata_path
-from headwater.persist.ledger import Ledger
+from headwater.persist.local import LocalStore
+from headwater.persist.opening import open_ledger
 
 GREETINGS = 200
 WAIT_S_MAX = 10.0
@@ -31,9 +31,11 @@ UNTOUCHED_S = 0.2  # long enough for somebody who does not wait
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     """Without Spark, of which nothing is needed before something is to be run."""
     no_spark: Any = None
-    ledger = Ledger(metadata_path(tmp_path))
-    world = World(tmp_path, tmp_path, ledger, no_spark, SYSTEM_CLOCK, 2, lambda *_: None, no_spark)
-    yield Cluster(world, Reader(no_spark, tmp_path, lambda *_: None, lambda _: None))
+    ledger = open_ledger(tmp_path)
+    shared = Shared(
+        LocalStore(tmp_path), tmp_path, ledger, no_spark, SYSTEM_CLOCK, 2, lambda *_: None, no_spark
+    )
+    yield Cluster(shared, Reader(no_spark, LocalStore(tmp_path), lambda *_: None, lambda _: None))
     ledger.close()
 
 
@@ -181,7 +183,7 @@ def test_a_source_that_cannot_be_run_says_so_and_the_next_command_is_heard(clust
     environment.send(protocol.RunIngestion("u1", "of no known kind", {}, 1_000, [], "quickstart", False))
     environment.send(protocol.Shutdown())
     assert cluster.stopped.wait(WAIT_S_MAX)
-    status = cluster.world.statuses["u1"]
+    status = cluster.shared.statuses["u1"]
     assert (status.status, status.error) == ("failed", "internal: KeyError('of no known kind')")
     environment.close()
 
@@ -189,7 +191,7 @@ def test_a_source_that_cannot_be_run_says_so_and_the_next_command_is_heard(clust
 def test_a_peek_that_gets_no_thread_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Any] = []
     nothing: Any = None
-    reader = Reader(nothing, tmp_path, told.extend, lambda _: None)
+    reader = Reader(nothing, LocalStore(tmp_path), told.extend, lambda _: None)
 
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")

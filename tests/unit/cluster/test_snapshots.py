@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from headwater.cluster.snapshots import Table, groups
 from headwater.core.limits import SNAPSHOT_CHUNK_ROWS, SNAPSHOT_GROUP_CHUNKS_MAX
+from headwater.core.points import Read
 from headwater.core.relation import Relation
 from headwater.sources.contract import Export, SnapshotChunk
 
@@ -15,7 +16,9 @@ SIZES = st.lists(st.lists(st.integers(0, 2 * SNAPSHOT_CHUNK_ROWS), max_size=5), 
 
 def table(number: int, sizes: list[int]) -> Table:
     export = Export(f"u{number}", ("t",), Relation(()), (), "keyed")
-    chunks = tuple(SnapshotChunk("x", {}, None, export, place, rows) for place, rows in enumerate(sizes))
+    chunks = tuple(
+        SnapshotChunk("x", {}, Read(None), export, place, rows) for place, rows in enumerate(sizes)
+    )
     return Table(export, 1, None, missing=chunks)
 
 

@@ -19,6 +19,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -33,18 +34,23 @@ from headwater.cluster.tasks import (
     gather,
     run_aside,
     run_task,
+    task_database,
+    write_query,
 )
-from headwater.core.change import DELETE, INSERT, FileEntry, ReadPlan
+from headwater.core.change import DELETE, FLAWS, INSERT, FileEntry, ReadPlan
 from headwater.core.errors import DefiniteError, InvariantViolation, TransientError
 from headwater.core.frontier import OffsetFrontier
 from headwater.core.limits import BACKFILL_NICENESS
 from headwater.core.relation import Column, Relation
 from headwater.core.types import FLOAT8, INT4, TEXT, SqlType, array_of, list_of, map_of, numeric
 from headwater.formats.arrow import change_schema, state_schema
+from headwater.persist.combine import BELOW_ZERO
+from headwater.persist.layout import spill_folder
+from headwater.persist.local import LocalStore
 from headwater.sources import SOURCE_TYPES
 from headwater.sources.contract import Export, ReadPart, Reset, SnapshotChunk
-from headwater.sources.load_generator import LOAD_GENERATOR, read
-from tests.unit.persist.tables_of_files import write_changes, write_state
+from headwater.sources.load_generator import KIND, read
+from tests.support.tables_of_files import write_changes, write_state
 from tests.unit.sources.load_generator.upstreams import ROWS_MAX, exports_of, small
 
 MEMORY_BYTES = 256 * 1024 * 1024
@@ -72,8 +78,8 @@ VALUES: list[tuple[SqlType, Any]] = [
     (SqlType("interval"), {"months": -1, "days": 2, "microseconds": -(2**50)}),
     (SqlType("jsonb"), '{"a":1}'),
     (SqlType("mz_timestamp"), 2**62),
-    (array_of(INT4), [1, None]),
-    (array_of(array_of(TEXT)), [["a"], None, []]),
+    (array_of(INT4), {"elements": [1, None], "shape": None}),
+    (array_of(TEXT), {"elements": ["a", None], "shape": [2, 1, 2, 1, 0]}),
     (list_of(FLOAT8), [None, 0.5]),
     (map_of(INT4), [("a", 1), ("b", None)]),
     (SqlType("record", fields=(("x", INT4), ("y", TEXT))), {"x": None, "y": "z"}),
@@ -98,7 +104,9 @@ def test_a_fold_keeps_every_kind_of_value_as_it_is(tmp_path: Path, discipline: s
     state = write_state(tmp_path, "s.parquet", EVERY_KIND, [ROW, gone])
     tail = write_changes(tmp_path, "t.parquet", EVERY_KIND, [(INSERT, 1, 0, NULLS), (DELETE, 1, 1, gone)])
     entry = shipped(
-        FoldTask(str(tmp_path), CLAIM, plan_of(discipline, [state], [tail], EVERY_KIND), 0, 1, MEMORY_BYTES)
+        FoldTask(
+            LocalStore(tmp_path), CLAIM, plan_of(discipline, [state], [tail], EVERY_KIND), 0, 1, MEMORY_BYTES
+        )
     ).run()
     table = pq.read_table(tmp_path / entry.path)
     assert table.schema == state_schema(EVERY_KIND)
@@ -113,7 +121,7 @@ def test_files_of_an_appended_table_are_packed_without_their_hidden_columns(tmp_
         write_state(tmp_path, "2.parquet", EVERY_KIND, [NULLS]),
     ]
     plan = plan_of("appended", [files[1]], [files[0]], EVERY_KIND)
-    entry = shipped(PackTask(str(tmp_path), CLAIM, plan, tuple(files), 3, MEMORY_BYTES)).run()
+    entry = shipped(PackTask(LocalStore(tmp_path), CLAIM, plan, tuple(files), 3, MEMORY_BYTES)).run()
     table = pq.read_table(tmp_path / entry.path)
     assert table.schema == state_schema(EVERY_KIND)
     assert [tuple(row.values()) for row in table.sort_by("x0").to_pylist()] == [ROW, NULLS]
@@ -126,7 +134,9 @@ def test_buckets_are_disjoint_and_together_everything(tmp_path: Path, buckets: i
     rows = [(f"key {i}", float(i)) for i in range(500)]
     state = write_state(tmp_path, "s.parquet", relation, [*rows, (None, None)])
     plan = plan_of("keyed", [state], [], relation)
-    entries = [FoldTask(str(tmp_path), CLAIM, plan, i, buckets, MEMORY_BYTES).run() for i in range(buckets)]
+    entries = [
+        FoldTask(LocalStore(tmp_path), CLAIM, plan, i, buckets, MEMORY_BYTES).run() for i in range(buckets)
+    ]
     tables = [pq.read_table(tmp_path / entry.path) for entry in entries]
     keys = [key for table in tables for key in table.column("k").to_pylist()]
     assert len(keys) == 501
@@ -140,7 +150,9 @@ def test_buckets_are_disjoint_and_together_everything(tmp_path: Path, buckets: i
 
 def test_a_task_that_is_tried_again_writes_another_file(tmp_path: Path) -> None:
     state = write_state(tmp_path, "s.parquet", EVERY_KIND, [ROW])
-    task = FoldTask(str(tmp_path), CLAIM, plan_of("keyed", [state], [], EVERY_KIND), 0, 1, MEMORY_BYTES)
+    task = FoldTask(
+        LocalStore(tmp_path), CLAIM, plan_of("keyed", [state], [], EVERY_KIND), 0, 1, MEMORY_BYTES
+    )
     first, second = task.run(), task.run()
     assert first.path != second.path
     assert replace(first, path="") == replace(second, path="")
@@ -153,7 +165,7 @@ def test_a_file_that_is_missing_or_damaged_is_an_error_in_one_line(
     if content is not None:
         (tmp_path / "damaged.parquet").write_bytes(content)
     plan = plan_of("keyed", [FileEntry("damaged.parquet", 1, 1)], [], EVERY_KIND)
-    failed = run_task(FoldTask(str(tmp_path), CLAIM, plan, 0, 1, MEMORY_BYTES))
+    failed = run_task(FoldTask(LocalStore(tmp_path), CLAIM, plan, 0, 1, MEMORY_BYTES))
     assert isinstance(failed, Failed)
     assert isinstance(failed.error, TransientError)
     assert "damaged.parquet" in str(failed.error)
@@ -165,10 +177,26 @@ def test_a_disk_that_cannot_be_written_is_a_failure_of_the_task_not_of_spark(tmp
     state = write_state(tmp_path, "s.parquet", EVERY_KIND, [ROW])
     (tmp_path / "tables").write_text("not a directory")
     failed = run_task(
-        FoldTask(str(tmp_path), CLAIM, plan_of("keyed", [state], [], EVERY_KIND), 0, 1, MEMORY_BYTES)
+        FoldTask(LocalStore(tmp_path), CLAIM, plan_of("keyed", [state], [], EVERY_KIND), 0, 1, MEMORY_BYTES)
     )
     assert isinstance(failed, Failed)
     assert "could not write" in str(failed.error)
+
+
+def test_what_does_not_fit_into_memory_lies_with_our_files_and_is_gone_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    data_dir = tmp_path / "data"
+    with task_database(LocalStore(data_dir), 32 * 2**20) as database:
+        database.execute("CREATE TABLE t AS SELECT i, md5(i::VARCHAR) AS s FROM range(2000000) r(i)")
+        spilled = list(spill_folder(data_dir).rglob("*.tmp"))
+        assert spilled
+        assert database.execute("SELECT count(*) FROM t").fetchone() == (2_000_000,)
+    assert not list(spill_folder(data_dir).iterdir())
+    assert not list(elsewhere.iterdir())
 
 
 def auction() -> tuple[dict[str, Any], tuple[Export, ...]]:
@@ -179,9 +207,9 @@ def auction() -> tuple[dict[str, Any], tuple[Export, ...]]:
 def test_a_tick_writes_one_change_file_for_each_table_that_changed(tmp_path: Path) -> None:
     options, exports = auction()
     _, parts = read.plan_read(options, OffsetFrontier(0), OffsetFrontier(300), exports, ROWS_MAX)
-    relations = {export.table_id: export.relation for export in exports}
+    relations = {export.table_id: export.stored for export in exports}
     for part in parts:
-        for table_id, file in shipped(ReadTask(str(tmp_path), CLAIM, 17, part)).run().files:
+        for table_id, file in shipped(ReadTask(LocalStore(tmp_path), CLAIM, 17, part)).run().files:
             assert file.path.startswith(f"tables/{table_id}/log/17-{part.index}-")
             table = pq.read_table(tmp_path / file.path)
             assert (table.num_rows, file.deletes) == (
@@ -196,23 +224,27 @@ def test_a_chunk_of_a_snapshot_is_a_state_file(tmp_path: Path) -> None:
     options, exports = auction()
     for export in exports:
         chunks = read.plan_snapshot(options, export, OffsetFrontier(200), 50)
-        entries = shipped(GroupTask(tuple(SnapshotTask(str(tmp_path), CLAIM, 17, c) for c in chunks))).run()
+        entries = shipped(
+            GroupTask(tuple(SnapshotTask(LocalStore(tmp_path), CLAIM, 17, c) for c in chunks))
+        ).run()
         for chunk, entry in zip(chunks, entries, strict=True):
             assert entry.path.startswith(f"tables/{export.table_id}/state/17-{chunk.index}-")
-            assert pq.read_table(tmp_path / entry.path).schema == state_schema(export.relation)
+            assert pq.read_table(tmp_path / entry.path).schema == state_schema(export.stored)
 
 
 def test_rows_that_were_read_again_later_are_left_out_of_the_chunks_before(tmp_path: Path) -> None:
     relation = Relation((Column("id", INT4, nullable=False), Column("v", TEXT)), ((0,),))
     export = Export("u1", ("r",), relation, ("id", "v"), "keyed")
-    before = write_state(tmp_path, "before", relation, [(1, "old"), (2, "old"), (3, None)])
+    stored = export.stored
+    before = write_state(tmp_path, "before", stored, [(1, "old", None), (2, "old", None), (3, None, "x")])
     later = [
-        write_state(tmp_path, "second", relation, [(2, "new")]),
-        write_state(tmp_path, "third", relation, [(3, "new"), (9, "new")]),
+        write_state(tmp_path, "second", stored, [(2, "new", None)]),
+        write_state(tmp_path, "third", stored, [(3, "new", None), (9, "new", None)]),
     ]
-    task = shipped(PruneTask(str(tmp_path), CLAIM, export, 17, 0, before, tuple(later), MEMORY_BYTES))
+    task = shipped(PruneTask(LocalStore(tmp_path), CLAIM, export, 17, 0, before, tuple(later), MEMORY_BYTES))
     entry = task.run()
-    assert (entry.rows, pq.read_table(tmp_path / entry.path).to_pylist()) == (1, [{"id": 1, "v": "old"}])
+    left = [{"id": 1, "v": "old", FLAWS: None}]
+    assert (entry.rows, pq.read_table(tmp_path / entry.path).to_pylist()) == (1, left)
 
 
 def test_a_definite_error_of_a_snapshot_is_that_of_its_table_alone(
@@ -227,10 +259,10 @@ def test_a_definite_error_of_a_snapshot_is_that_of_its_table_alone(
             return
         raise DefiniteError("public.orders", "0/7", 'column "amount" became text')
 
-    changed = replace(LOAD_GENERATOR, reading=lambda secrets: nullcontext(failing))
-    monkeypatch.setitem(SOURCE_TYPES, LOAD_GENERATOR.name, changed)
+    changed = replace(KIND, reading=lambda secrets: nullcontext(failing))
+    monkeypatch.setitem(SOURCE_TYPES, KIND.name, changed)
     tasks = tuple(
-        SnapshotTask(str(tmp_path), CLAIM, 1, chunk)
+        SnapshotTask(LocalStore(tmp_path), CLAIM, 1, chunk)
         for export in (broken, whole)
         for chunk in read.plan_snapshot(options, export, OffsetFrontier(10), 1_000)
     )
@@ -256,9 +288,9 @@ def test_an_error_or_a_reset_of_one_table_leaves_the_others_as_they_are(
                 yield export, Reset()
                 yield export, batch.slice(0, 1)
 
-    monkeypatch.setitem(SOURCE_TYPES, LOAD_GENERATOR.name, replace(LOAD_GENERATOR, read=reading))
-    parts = [ReadPart(LOAD_GENERATOR.name, options, i * 100, i * 100 + 100, exports, i) for i in range(3)]
-    written = [shipped(ReadTask(str(tmp_path), CLAIM, 9, part)).run() for part in parts]
+    monkeypatch.setitem(SOURCE_TYPES, KIND.name, replace(KIND, read=reading))
+    parts = [ReadPart(KIND.name, options, i * 100, i * 100 + 100, exports, i) for i in range(3)]
+    written = [shipped(ReadTask(LocalStore(tmp_path), CLAIM, 9, part)).run() for part in parts]
     files, errors = gather(pickle.loads(pickle.dumps(written)))
     assert {id_: error.message for id_, error in errors.items()} == {broken: "became text"}
     assert broken not in files
@@ -299,7 +331,8 @@ def test_a_row_that_would_count_less_than_zero_is_not_folded_away(
     for there in (state, []):
         plan = plan_of("counted", there, [tail], EVERY_KIND)
         tried = [
-            run_task(FoldTask(str(tmp_path), CLAIM, plan, i, buckets, MEMORY_BYTES)) for i in range(buckets)
+            run_task(FoldTask(LocalStore(tmp_path), CLAIM, plan, i, buckets, MEMORY_BYTES))
+            for i in range(buckets)
         ]
         failed = [outcome.error for outcome in tried if isinstance(outcome, Failed)]
         if there and kept == 2:
@@ -309,3 +342,28 @@ def test_a_row_that_would_count_less_than_zero_is_not_folded_away(
             assert failed
             assert all(isinstance(error, InvariantViolation) for error in failed)
             assert "table u1" in str(failed[0])
+
+
+@pytest.mark.parametrize(
+    ("query", "error", "text"),
+    [
+        (
+            f"SELECT CASE WHEN range = 3000000 THEN error('{BELOW_ZERO}')::BIGINT ELSE range END AS n"
+            " FROM range(4000000)",
+            InvariantViolation,
+            BELOW_ZERO,
+        ),
+        (
+            "SELECT 10 // (range - 3000000) AS n FROM range(4000000)",
+            TransientError,
+            "could not fold table u1",
+        ),
+    ],
+)
+def test_an_error_of_a_query_is_not_taken_for_one_of_the_disk(
+    tmp_path: Path, query: str, error: type[Exception], text: str
+) -> None:
+    """It comes when some rows have been written already."""
+    with pytest.raises(error, match=text):
+        write_query(LocalStore(tmp_path), query, (), "n.parquet", "u1", pa.schema([("n", pa.int64())]), 2**30)
+    assert not (tmp_path / "n.parquet").exists()

@@ -14,19 +14,22 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pytest
 
-from headwater.catalog.store import CatalogStore
+from headwater.catalog.opening import open_catalog
 from headwater.coordinator.coordinator import Coordinator, initial_floor
 from headwater.coordinator.engine import Engine
 from headwater.coordinator.session import SqlSession
 from headwater.coordinator.timestamps import Oracle
 from headwater.core.clock import SYSTEM_CLOCK
+from headwater.core.errors import UserError
 from headwater.formats.arrow import state_schema
 from headwater.options import LogOptions, SparkOptions, UnixAddress
 from headwater.persist.combine import relation_sql
 from headwater.persist.files import write_file
-from headwater.persist.layout import metadata_path
-from headwater.persist.ledger import Ledger
+from headwater.persist.ledger import Filled
+from headwater.persist.local import LocalStore
+from headwater.persist.opening import open_ledger
 from headwater.storage.controller import Controller
 from headwater.storage.supervisor import Supervisor
 
@@ -39,7 +42,7 @@ class Client:
 
     async def run(self, text: str) -> list[tuple[Any, ...]]:
         """The rows of one statement; without rows its tag."""
-        (parsed,) = self.session.parse(text)
+        (parsed,) = await self.session.parse(text)
         failed = True
         try:
             result = await self.session.execute(await self.session.prepare(parsed))
@@ -68,19 +71,19 @@ class Environment:
 
     def __init__(self, data_dir: Path) -> None:
         self.data_dir = data_dir
-        self.catalog = CatalogStore(metadata_path(data_dir))
-        self.ledger = Ledger(metadata_path(data_dir))
+        self.catalog = open_catalog(data_dir)
+        self.ledger = open_ledger(data_dir)
         oracle = Oracle(SYSTEM_CLOCK, initial_floor(self.catalog, self.ledger))
         address = UnixAddress(data_dir / "none.sock")
         supervisor = Supervisor(data_dir, "default", address, SparkOptions(), LogOptions())
         controller = Controller(supervisor, address, 1, lambda: oracle.floor, SYSTEM_CLOCK)
         engine = Engine(data_dir / "scratch")
-        self.world = Coordinator(
-            data_dir, self.catalog, self.ledger, controller, engine, SYSTEM_CLOCK, oracle
+        self.coordinator = Coordinator(
+            LocalStore(data_dir), self.catalog, self.ledger, controller, engine, SYSTEM_CLOCK, oracle
         )
 
     async def client(self, **settings: str) -> Client:
-        return Client(await self.world.open_session("materialize", settings, "here", internal=False))
+        return Client(await self.coordinator.open_session("materialize", settings, "here", internal=False))
 
     def id_of(self, name: str) -> str:
         return next(item.id for item in self.catalog.state.items.values() if item.name == name)
@@ -95,30 +98,30 @@ class Environment:
         )
         rows = pa.table(columns, schema=state_schema(item.relation))
         path = f"tables/{item.collection_id}/state/made.parquet"
-        entry = write_file(self.data_dir, path, iter(rows.to_batches()), rows.schema)
-        self.ledger.hydrate({item.collection_id: (0, [entry])}, ts)
-        self.world.controller.hydrated.add(item.collection_id)
-        self.world.controller.uppers[source_id] = ts + 1
+        entry = write_file(LocalStore(self.data_dir), path, iter(rows.to_batches()), rows.schema)
+        self.ledger.fill({item.collection_id: Filled(None, [entry], 0)}, ts)
+        self.coordinator.controller.hydrated.add(item.collection_id)
+        self.coordinator.controller.uppers[source_id] = ts + 1
         return source_id
 
     async def reach(self, source_id: str, upper: int) -> None:
         """A source has come so far."""
-        self.world.controller.uppers[source_id] = upper
-        await self.world.controller.notify()
+        self.coordinator.controller.uppers[source_id] = upper
+        await self.coordinator.controller.notify()
 
     def fold(self, name: str) -> None:
         """Bring a plain table's state up to its tail, and forget what was before."""
         id_ = self.id_of(name)
-        plan = self.ledger.read_plan(id_, self.world.tables.last_ts)
+        plan = self.ledger.read_plan(id_, self.coordinator.tables.last_ts)
         if not plan.tail:
             return
         schema = state_schema(plan.relation)
-        found = duckdb.connect().sql(f"SELECT * FROM {relation_sql(plan, self.data_dir)}")
+        found = duckdb.connect().sql(f"SELECT * FROM {relation_sql(plan, LocalStore(self.data_dir))}")
         rows = found.to_arrow_table().cast(schema)
         path = f"tables/{id_}/state/{plan.as_of}.parquet"
-        entry = write_file(self.data_dir, path, iter(rows.to_batches()), schema)
+        entry = write_file(LocalStore(self.data_dir), path, iter(rows.to_batches()), schema)
         self.ledger.put_state(id_, plan.as_of, 0, [entry])
-        since = self.world.holds.raise_since(id_, plan.as_of)
+        since = self.coordinator.holds.raise_since(id_, plan.as_of)
         self.ledger.forget(id_, since)
 
 
@@ -126,11 +129,11 @@ class Environment:
 async def environment(data_dir: Path) -> AsyncIterator[Environment]:
     """Started, and stopped at the end."""
     made = Environment(data_dir)
-    made.world.start()
+    made.coordinator.start()
     try:
         yield made
     finally:
-        await made.world.stop()
+        await made.coordinator.stop()
         made.ledger.close()
         made.catalog.close()
 
@@ -143,3 +146,16 @@ def in_environment(data_dir: Path, story: Callable[[Environment], Awaitable[None
             await story(env)
 
     asyncio.run(told())
+
+
+async def refused(client: Client, text: str, sqlstate: str = "40001") -> UserError:
+    with pytest.raises(UserError) as told:
+        await client.run(text)
+    assert told.value.sqlstate == sqlstate, told.value
+    return told.value
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not condition():
+            await asyncio.sleep(0.005)

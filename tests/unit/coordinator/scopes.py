@@ -28,6 +28,7 @@ def scope_of(state: CatalogState, numbers: Iterator[int]) -> DdlScope:
         new_id=lambda kind: "u9",
         new_oid=lambda: 20_200,
         batch="b1",
+        operator=True,
     )
 
 

@@ -16,11 +16,12 @@ import pytest
 from headwater.catalog import updates
 from headwater.catalog.apply import apply
 from headwater.catalog.builtin.facts import SystemFacts
+from headwater.catalog.details import Connection, Secret
 from headwater.catalog.state import CatalogState, Database, Item, Role, Schema
-from headwater.coordinator import connection_details
 from headwater.coordinator.ddl import DdlScope, Outcome, StagedDdl
 from headwater.coordinator.dispatch import DDL, EVALUATED, QUESTIONS
 from headwater.core.errors import UserError
+from headwater.sources.dialects import CONNECTION_KINDS
 from headwater.sql.parse import parse_statement
 from tests.unit.catalog.builtin.facts import rows
 from tests.unit.coordinator.scopes import scope_of
@@ -70,9 +71,8 @@ class Catalog:
 
 @pytest.fixture
 def catalog(monkeypatch: pytest.MonkeyPatch) -> Catalog:
-    known = connection_details.KINDS["POSTGRES"]
-    quiet = replace(known, validate=lambda options, secrets: None)
-    monkeypatch.setattr(connection_details, "KINDS", {"POSTGRES": quiet})
+    quiet = replace(CONNECTION_KINDS["POSTGRES"], validate=lambda options, secrets: None)
+    monkeypatch.setitem(CONNECTION_KINDS, "POSTGRES", quiet)
     return Catalog().run("CREATE SECRET s AS 'hunter2'")
 
 
@@ -86,9 +86,9 @@ def test_a_secret_s_value_goes_beside_the_catalog(catalog: Catalog) -> None:
 
 
 def test_every_new_value_of_a_secret_is_a_version_of_it(catalog: Catalog) -> None:
-    assert catalog.item("s").details == {"version": 1}
+    assert catalog.item("s").details == Secret(1)
     assert catalog.plan("ALTER SECRET s AS 'other'").secret_values == {"u1": VALUE}
-    assert catalog.run("ALTER SECRET s AS 'other'").item("s").details == {"version": 2}
+    assert catalog.run("ALTER SECRET s AS 'other'").item("s").details == Secret(2)
 
 
 def test_a_block_keeps_values_until_it_is_committed_and_forgets_them_with_a_savepoint(
@@ -107,9 +107,9 @@ def test_options_are_kept_by_id_and_shown_by_name(catalog: Catalog) -> None:
         "CREATE CONNECTION c TO POSTGRES (HOST 'h', PORT '5433', DATABASE d, USER u, PASSWORD SECRET s,"
         " SSL MODE Verify_Full, SSL CERTIFICATE AUTHORITY 'ca')"
     ).item("c")
-    assert item.details == {
-        "connection_type": "postgres",
-        "options": {
+    assert item.details == Connection(
+        "postgres",
+        {
             "host": "h",
             "port": 5433,
             "database": "d",
@@ -118,15 +118,15 @@ def test_options_are_kept_by_id_and_shown_by_name(catalog: Catalog) -> None:
             "ssl_mode": "verify-full",
             "ssl_certificate_authority": {"text": "ca"},
         },
-    }
+    )
     assert item.dependencies == ("u1",)
     assert "PASSWORD = SECRET materialize.public.s" in item.create_sql
-    assert catalog.asked == [item.details["options"]]
+    assert catalog.asked == [item.connection.options]
 
 
 def test_defaults_are_a_port_and_no_encryption(catalog: Catalog) -> None:
     item = catalog.run("CREATE CONNECTION c TO POSTGRES (HOST 'h', DATABASE d, USER u)").item("c")
-    assert (item.details["options"]["port"], item.details["options"]["ssl_mode"]) == (5432, "disable")
+    assert (item.connection.options["port"], item.connection.options["ssl_mode"]) == (5432, "disable")
     assert item.create_sql.endswith("(HOST = 'h', DATABASE = 'd', USER = 'u');")
 
 
@@ -147,7 +147,7 @@ def test_a_password_that_is_not_shown_survives_changes_of_other_options(catalog:
         "ALTER CONNECTION c RENAME TO e",
     )
     item = catalog.item("e")
-    assert item.details["options"]["password"] == {"text": "hunter2"}
+    assert item.connection.options["password"] == {"text": "hunter2"}
     assert "hunter2" not in item.create_sql
     assert "HOST = 'i'" in item.create_sql
     assert catalog.asked[-1]["password"] == {"text": "hunter2"}
@@ -155,7 +155,7 @@ def test_a_password_that_is_not_shown_survives_changes_of_other_options(catalog:
     assert catalog.item("e").dependencies == ("u1",)
     catalog.run("ALTER CONNECTION e DROP (PASSWORD)")
     assert catalog.item("e").dependencies == ()
-    assert "password" not in catalog.item("e").details["options"]
+    assert "password" not in catalog.item("e").connection.options
 
 
 def test_what_was_tried_is_what_is_committed(catalog: Catalog) -> None:

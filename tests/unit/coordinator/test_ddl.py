@@ -25,7 +25,7 @@ def catalog() -> Catalog:
 
 def test_a_source_records_its_references_and_has_the_columns_of_its_progress(catalog: Catalog) -> None:
     source = catalog.state.items["u1"]
-    assert [r["name"] for r in source.details["references"]] == [
+    assert [r.name for r in source.ingestion.references] == [
         "accounts",
         "auctions",
         "bids",
@@ -39,8 +39,8 @@ def test_a_source_records_its_references_and_has_the_columns_of_its_progress(cat
 def test_a_table_from_a_source_freezes_columns_and_full_reference(catalog: Catalog) -> None:
     table = catalog.state.items["u2"]
     assert table.source_id == "u1"
-    assert table.details["export"]["reference"] == ["mz_load_generators", "auction", "bids"]
-    assert table.details["export"]["options"] == [["batch", "b1"]]
+    assert table.fed_export.reference == ("mz_load_generators", "auction", "bids")
+    assert table.fed_export.options == (("batch", "b1"),)
     assert "REFERENCE = mz_load_generators.auction.bids" in table.create_sql
 
 
@@ -91,6 +91,32 @@ def test_cascade_drops_dependents_first(catalog: Catalog) -> None:
     assert outcome.updates == (updates.DropItem("u4"), updates.DropItem("u2"), updates.DropItem("u1"))
 
 
+@pytest.mark.parametrize(
+    ("text", "listed"),
+    [
+        ("DROP VIEW v CASCADE", []),
+        ("DROP TABLE t CASCADE", ["view v"]),
+        ("DROP SOURCE s CASCADE", ["table bids", "view v"]),
+        ("DROP SCHEMA public CASCADE", ["table t", "source s", "table bids", "view v"]),
+        ("DROP CLUSTER quickstart CASCADE", ["source s", "table bids", "view v"]),
+    ],
+)
+def test_cascade_tells_what_else_was_dropped(catalog: Catalog, text: str, listed: list[str]) -> None:
+    outcome = catalog.plan(text)
+    full = [text.replace(" ", " materialize.public.") for text in listed]
+    lines = [line for notice in outcome.notices for line in (notice.detail or notice.message).split("\n")]
+    assert lines == [f"drop cascades to {name}" for name in full]
+    assert [n.message for n in outcome.notices if n.detail] == (
+        [f"drop cascades to {len(listed)} other objects"] if len(listed) > 1 else []
+    )
+
+
+def test_a_database_tells_of_its_schemas_and_what_was_in_them(catalog: Catalog) -> None:
+    (notice,) = catalog.plan("DROP DATABASE materialize CASCADE").notices
+    assert notice.message == "drop cascades to 6 other objects"
+    assert "schema materialize.other" in (notice.detail or "")
+
+
 def test_if_exists_and_if_not_exists_only_tell(catalog: Catalog) -> None:
     dropped = catalog.plan("DROP TABLE IF EXISTS nope")
     made = catalog.plan("CREATE TABLE IF NOT EXISTS t (a int)")
@@ -108,14 +134,6 @@ def test_dependents_follow_a_rename(catalog: Catalog) -> None:
     assert "materialize.p.u" in catalog.sql_of("v")
     assert "FROM SOURCE materialize.p.src" in catalog.sql_of("bids")
     assert catalog.state.item_named("u1", "u") is not None
-
-
-def test_a_swap_moves_names_and_leaves_dependents_on_what_they_read(catalog: Catalog) -> None:
-    catalog.run("CREATE TABLE t2 (a int)", "ALTER TABLE t SWAP WITH t2")
-    assert catalog.state.items["u3"].name == "t2"
-    assert catalog.state.items["u5"].name == "t"
-    assert "materialize.public.t2" in catalog.sql_of("v")
-    assert catalog.state.items["u4"].dependencies == ("u3", "u2")
 
 
 def test_a_schema_swap_moves_everything_inside(catalog: Catalog) -> None:
@@ -140,8 +158,8 @@ def test_altering_a_source_keeps_its_statement_true(catalog: Catalog) -> None:
         "ALTER SOURCE s SET (TIMESTAMP INTERVAL '2s')", "ALTER SOURCE s SET (RETAIN HISTORY FOR '1h')"
     )
     source = catalog.state.items["u1"]
-    assert source.details["timestamp_interval_ms"] == 2_000
-    assert source.details["retain_history_ms"] == 3_600_000
+    assert source.ingestion.timestamp_interval_ms == 2_000
+    assert source.retain_history_ms == 3_600_000
     assert "TIMESTAMP INTERVAL = '2s', RETAIN HISTORY = FOR '1h'" in source.create_sql
 
 

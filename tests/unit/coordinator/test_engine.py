@@ -6,8 +6,10 @@ import asyncio
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from headwater.coordinator.engine import Engine, translate
+from headwater.core.errors import UserError
 from headwater.core.limits import PEEKS_CONCURRENT_MAX, RESULT_BATCH_ROWS
 
 SCHEMA = pa.schema([("n", pa.int64())])
@@ -50,10 +52,41 @@ def test_rows_come_in_parts_that_are_small_although_values_may_be_large(tmp_path
     asyncio.run(main())
 
 
+def test_an_error_after_the_first_rows_is_what_it_would_be_before_them(tmp_path: Path) -> None:
+    sql = "SELECT 10 // (range - 40000000) AS n FROM range(50000000)"
+
+    seen: list[int] = []
+
+    async def main() -> None:
+        engine = Engine(tmp_path)
+        try:
+            async for batch in engine.run(sql, SCHEMA, {}):
+                seen.append(batch.num_rows)
+        finally:
+            engine.close()
+
+    with pytest.raises(UserError, match=r"^division by zero$") as caught:
+        asyncio.run(main())
+    assert caught.value.sqlstate == "22012"
+    assert seen
+
+
+@pytest.mark.parametrize(
+    ("text", "sqlstate"),
+    [
+        ("IO Error: Cannot open file", "58030"),
+        ("[Errno 5] Input/output error", "58030"),
+        ("Out of Memory Error: could not allocate block", "53200"),
+        ("Invalid Input Error: Python exception occurred: KernelError: HW|2201F|no root|||", "2201F"),
+    ],
+)
+def test_errors_by_way_of_arrow_are_told_apart(text: str, sqlstate: str) -> None:
+    assert translate(OSError(text)).sqlstate == sqlstate
+
+
 def test_values_that_are_too_large_together_are_not_taken_for_a_broken_file() -> None:
     met = OSError(
         "Invalid Input Error: Arrow Appender: The maximum total string size for regular string buffers is"
         " 2147483647 but the offset of 2147600000 exceeds this."
     )
     assert translate(met).sqlstate == "54000"
-    assert translate(OSError("IO Error: Cannot open file")).sqlstate == "58030"

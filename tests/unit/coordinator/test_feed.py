@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,10 +17,13 @@ import pyarrow as pa
 import pytest
 
 from headwater.catalog.snapshot import SessionNames
+from headwater.coordinator.carrying import Reader
+from headwater.coordinator.feed import Feed
+from headwater.coordinator.hubs import Changes, Progress, Subscriber, diff_schema
 from headwater.coordinator.read import Inputs
-from headwater.coordinator.sequence.subscribe import _Feed
-from headwater.coordinator.subscribe import Changes, Progress, Subscriber, diff_schema
+from headwater.coordinator.switching import Followed
 from headwater.coordinator.timestamps import Hold, Holds
+from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import UserError
 from headwater.core.limits import SUBSCRIBE_QUEUE_BATCHES_MAX
 from headwater.core.names import SessionFacts
@@ -46,10 +50,14 @@ class Stage:
         self.left: list[int] = []
         self.hold: Hold = Holds().acquire(["u1"], 100)
         self.asked: list[tuple[int, int]] = []
-        world: Any = SimpleNamespace(hubs=self, subscriptions={})
-        session: Any = SimpleNamespace(world=world)
+        coordinator: Any = SimpleNamespace(
+            hubs=self, subscriptions={}, subscription_numbers=count(1), clock=SYSTEM_CLOCK
+        )
+        session: Any = SimpleNamespace(coordinator=coordinator)
         statement: Any = SimpleNamespace(progress=False)
-        self.feed = _Feed(session, statement, self._query, Inputs((), (), ()), 100, up_to, self.hold)
+        reader = Reader("its query", "SELECT * FROM materialize.public.t")
+        follows = Followed(reader, (), self._query, Inputs((), (), ()))
+        self.feed = Feed(session, statement, follows, 100, up_to, self.hold)
 
     def join(self, query: object, inputs: object, after: int) -> tuple[Any, Subscriber]:
         joined = self._joins.pop(0)

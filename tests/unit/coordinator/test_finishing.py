@@ -60,7 +60,7 @@ def test_once_the_append_has_begun_nothing_ends_the_statement(
         if text == "COMMIT":
             await client.run("BEGIN")
             await client.run("UPDATE t SET a = 5")
-        gate, write = Gate(), env.world.tables._write
+        gate, write = Gate(), env.coordinator.tables._write
 
         def slow(*arguments: Any) -> Any:
             if point == "before":
@@ -70,7 +70,7 @@ def test_once_the_append_has_begun_nothing_ends_the_statement(
                 gate()
             return written
 
-        monkeypatch.setattr(env.world.tables, "_write", slow)
+        monkeypatch.setattr(env.coordinator.tables, "_write", slow)
         running = asyncio.create_task(client.run(text))
         await reached(gate)
         client.session.cancel()
@@ -78,7 +78,7 @@ def test_once_the_append_has_begun_nothing_ends_the_statement(
         client.session.cancel()
         gate.open.set()
         assert await running == told
-        monkeypatch.setattr(env.world.tables, "_write", write)
+        monkeypatch.setattr(env.coordinator.tables, "_write", write)
         expected = {"DELETE": [], "UPDATE": [(5,)], "COMMIT": [(5,)]}.get(text.split()[0], [(1,), (5,)])
         assert await other.run("SELECT a FROM t ORDER BY a") == expected
         assert await client.run("SELECT 1") == [(1,)], "the next statement is not meant"
@@ -91,14 +91,14 @@ def test_what_comes_after_the_append_or_commit_does_not_end_the_statement(
 ) -> None:
     async def story(env: Environment) -> None:
         client = await with_table(env)
-        notify = env.world.controller.notify
+        notify = env.coordinator.controller.notify
 
         async def disturbed() -> None:
             client.session.cancel()
             await asyncio.sleep(0)
             await notify()
 
-        monkeypatch.setattr(env.world.controller, "notify", disturbed)
+        monkeypatch.setattr(env.coordinator.controller, "notify", disturbed)
         assert await client.run("INSERT INTO t VALUES (2) RETURNING a") == [(2,)]
         assert await client.run("CREATE TABLE u (a int)") == [("CREATE TABLE",)]
         await client.run("BEGIN")
@@ -116,9 +116,9 @@ def test_several_statements_that_are_cancelled_before_their_commit_have_written_
         client, other = await with_table(env), await env.client()
         session = client.session
         session.begin_implicit()
-        for parsed in session.parse("INSERT INTO t VALUES (2); INSERT INTO t VALUES (3)"):
+        for parsed in await session.parse("INSERT INTO t VALUES (2); INSERT INTO t VALUES (3)"):
             await session.execute(await session.prepare(parsed))
-        async with env.world.tables.keep(frozenset((env.id_of("t"),))):
+        async with env.coordinator.tables.keep(frozenset((env.id_of("t"),))):
             ending = asyncio.create_task(session.finish(failed=False))
             await asyncio.sleep(0.05)
             session.cancel()
@@ -164,7 +164,7 @@ def test_an_append_of_which_nothing_is_known_is_told_so_and_settled_before_the_n
     async def story(env: Environment) -> None:
         client, other = await with_table(env), await env.client()
         append, open_writer = env.ledger.append, env.ledger.open_writer
-        tables = env.world.tables
+        tables = env.coordinator.tables
 
         def broken(*arguments: Any) -> Any:
             if durable:

@@ -1,6 +1,6 @@
-"""The way over from sources of the older form, as values.
+"""The migration from legacy sources, as values.
 
-Method: catalogs with every older shape are grown by statements (load generators) or made by
+Method: catalogs with every legacy shape are grown by statements (load generators) or made by
 hand (Kafka and MySQL, which cannot be created yet); the plan is applied, and what was there
 under every name and id is compared.
 """
@@ -13,6 +13,7 @@ import pytest
 
 from headwater.catalog import updates
 from headwater.catalog.apply import apply
+from headwater.catalog.details import Connection, FedTable, Ingestion, LegacySource
 from headwater.catalog.snapshot import SessionNames
 from headwater.catalog.state import CatalogState, Comment, Item
 from headwater.catalog.updates import CreateItem
@@ -96,7 +97,7 @@ def test_names_keep_their_columns_and_ids_their_rows(catalog: Catalog) -> None:
     for id_, was in before.items.items():
         if was.stores:
             assert after.items[id_].stores
-            assert after.items[id_].details["export"] == was.details["export"]
+            assert after.items[id_].export == was.export
         assert after.items[id_].ingests == was.ingests
         assert after.items[id_].owner_id == was.owner_id
     assert [e.id for p in ("u1", "u8") for e in after.exports_of(p)] == [
@@ -191,19 +192,9 @@ def source_items(sql: str, progress: Relation, name: str, own: Export | None = N
         f"CREATE SUBSOURCE materialize.public.{name}_progress (x pg_catalog.text) WITH (PROGRESS = TRUE);",
         progress,
         cluster_id="u1",
-        details={
-            "source_type": name,
-            "options": {"connection_id": "u100"},
-            "timestamp_interval_ms": 1000,
-            "retain_history_ms": 1000,
-            "references": [],
-            "references_updated_at_ms": 0,
-            "parent_id": "u102",
-        },
+        details=Ingestion(name, {"connection_id": "u100"}, 1000, 1000, parent_id="u102"),
     )
-    details = {"progress_id": "u101", "retain_history_ms": 1000}
-    if own is not None:
-        details |= {"source_id": "u101", "export": own.to_json()}
+    details = LegacySource("u101", 1000, own)
     relation = Relation(()) if own is None else own.relation
     source = Item(
         "u102", 30_102, "u1", name, "source", sql, relation, ("u100", "u101"), "u1", details=details
@@ -213,7 +204,16 @@ def source_items(sql: str, progress: Relation, name: str, own: Export | None = N
 
 def connection(id_: str, name: str) -> Item:
     sql = f"CREATE CONNECTION materialize.public.{name} TO POSTGRES (HOST = 'h');"
-    return Item(id_, 30_000 + int(id_[1:]), "u1", name, "connection", sql, Relation(()))
+    return Item(
+        id_,
+        30_000 + int(id_[1:]),
+        "u1",
+        name,
+        "connection",
+        sql,
+        Relation(()),
+        details=Connection("postgres", {"host": "h"}),
+    )
 
 
 def with_items(*items: Item) -> CatalogState:
@@ -295,7 +295,7 @@ def test_a_mysql_source_gives_its_columns_to_its_tables() -> None:
         relation,
         ("u102",),
         "u1",
-        details={"source_id": "u101", "export": export.to_json(), "retain_history_ms": 1000},
+        details=FedTable("u101", export, 1000),
     )
     progress = Relation((Column("source_id_lower", TEXT), Column("transaction_id", UINT8)))
     state = with_items(connection("u100", "my"), *source_items(sql, progress, "mysql"), subsource)

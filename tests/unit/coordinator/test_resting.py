@@ -19,6 +19,7 @@ from headwater.coordinator import resting
 from headwater.coordinator.resting import Resting, Rows, TooMuchAside
 from headwater.core.errors import UserError
 from headwater.core.limits import RESULTS_RESTING_MAX
+from headwater.persist.layout import scratch_folder
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
 
@@ -62,7 +63,7 @@ async def take(rows: Rows, count: int) -> list[int]:
 
 
 def run(data_dir: Path, work: Callable[[Resting], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(work(Resting(data_dir)))
+    asyncio.run(work(Resting(scratch_folder(data_dir))))
 
 
 def files(data_dir: Path) -> list[Path]:

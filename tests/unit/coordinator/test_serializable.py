@@ -11,7 +11,7 @@ import asyncio
 import itertools
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,25 +22,12 @@ import pytest
 
 from headwater.coordinator.read import PreparedRead
 from headwater.core.errors import UserError
-from tests.unit.coordinator.environment import Client, Environment, in_environment
+from tests.unit.coordinator.environment import Client, Environment, in_environment, refused
 
 SOURCE = (
     "CREATE SOURCE c FROM LOAD GENERATOR COUNTER",
     "CREATE TABLE ticks FROM SOURCE c (REFERENCE counter)",
 )
-
-
-async def refused(client: Client, text: str, sqlstate: str = "40001") -> UserError:
-    with pytest.raises(UserError) as told:
-        await client.run(text)
-    assert told.value.sqlstate == sqlstate, told.value
-    return told.value
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 def test_a_fold_does_not_hide_that_a_table_was_changed(tmp_path: Path) -> None:
@@ -53,7 +40,9 @@ def test_a_fold_does_not_hide_that_a_table_was_changed(tmp_path: Path) -> None:
         for _ in range(3):
             await other.run("UPDATE t SET v = v + 1")
         env.fold("t")
-        assert env.world.holds.since(env.id_of("t")) < env.world.tables.last_ts, "what it read is held"
+        assert env.coordinator.holds.since(env.id_of("t")) < env.coordinator.tables.last_ts, (
+            "what it read is held"
+        )
         told = await refused(one, "COMMIT")
         assert '"t"' in told.message
         assert await one.run("SELECT * FROM t") == [(1, 3)]
@@ -202,7 +191,7 @@ async def _write_all_the_time(client: Client) -> None:
 async def _move(env: Environment, source_id: str) -> None:
     while True:
         await asyncio.sleep(0.1)
-        await env.reach(source_id, env.world.clock.now_ms())
+        await env.reach(source_id, env.coordinator.clock.now_ms())
 
 
 def test_who_is_cancelled_while_waiting_has_written_nothing_and_keeps_nothing(tmp_path: Path) -> None:
@@ -213,7 +202,7 @@ def test_who_is_cancelled_while_waiting_has_written_nothing_and_keeps_nothing(tm
             await other.run(text)
         env.follow("ticks", {"counter": pa.array([7])})
         await other.run("INSERT INTO t VALUES (1)")
-        async with env.world.tables.keep(frozenset((env.id_of("t"),))):
+        async with env.coordinator.tables.keep(frozenset((env.id_of("t"),))):
             for text in (
                 "INSERT INTO t VALUES (2)",
                 "UPDATE t SET v = 2",
@@ -306,7 +295,7 @@ def _note_timestamps(env: Environment) -> tuple[dict[int, int], dict[int, int]]:
     """By number of a transaction: the timestamps of its last read and of its append."""
     reads: dict[int, int] = {}
     appends: dict[int, int] = {}
-    prepare, append = env.world.reads.prepare, env.world.tables.append
+    prepare, append = env.coordinator.reads.prepare, env.coordinator.tables.append
 
     async def prepared(*arguments: Any, **named: Any) -> PreparedRead:
         read = await prepare(*arguments, **named)
@@ -318,8 +307,8 @@ def _note_timestamps(env: Environment) -> tuple[dict[int, int], dict[int, int]]:
         appends[NUMBER.get()] = ts = await append(changes)
         return ts
 
-    env.world.reads.prepare = prepared  # type: ignore[method-assign]
-    env.world.tables.append = appended  # type: ignore[method-assign]
+    env.coordinator.reads.prepare = prepared  # type: ignore[method-assign]
+    env.coordinator.tables.append = appended  # type: ignore[method-assign]
     return reads, appends
 
 

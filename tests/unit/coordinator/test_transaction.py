@@ -40,15 +40,15 @@ def test_more_than_the_bound_is_refused_with_what_to_do() -> None:
 
 def test_all_that_a_transaction_writes_counts_and_what_is_taken_back_does_not() -> None:
     transaction = Transaction(explicit=True)
-    transaction.add_write(table("u1"), rows(10))
+    transaction.add_write(table("u1"), "t", rows(10))
     transaction.save("s", Settings({}).keep())
     kept = transaction.size
     for id_ in ("u1", "u2"):
-        transaction.add_write(table(id_), rows(100))
+        transaction.add_write(table(id_), "t", rows(100))
     assert transaction.size == kept + 2 * written_size(rows(100))
     transaction.go_back("s")
     assert transaction.size == kept == written_size(rows(10))
     transaction.size = WRITE_BYTES_MAX
     with pytest.raises(UserError, match='into table "t"'):
-        transaction.add_write(table("u2"), rows(1))
+        transaction.add_write(table("u2"), "t", rows(1))
     assert list(transaction.writes) == ["u1"], "what is refused is not written"

@@ -29,7 +29,7 @@ async def change_and_fold(env: Environment, client: Client, *names: str) -> set[
         await client.run(f"UPDATE {name} SET a = a + 1")
         short = name.split(".")[-1]
         env.fold(short)
-        if env.world.holds.since(env.id_of(short)) == env.world.tables.last_ts:
+        if env.coordinator.holds.since(env.id_of(short)) == env.coordinator.tables.last_ts:
             passed.add(name)
     return passed
 
@@ -85,7 +85,9 @@ def test_temporary_tables_are_held_for_their_own_session(tmp_path: Path) -> None
         await reader.run("CREATE TEMPORARY TABLE also_yours (a int)")
         await reader.run("BEGIN")
         await reader.run("SELECT * FROM yours")
-        held = {name for name in ("mine", "yours", "also_yours") if env.world.holds.held(env.id_of(name))}
+        held = {
+            name for name in ("mine", "yours", "also_yours") if env.coordinator.holds.held(env.id_of(name))
+        }
         assert held == {"yours", "also_yours"}
 
     in_environment(tmp_path, story)

@@ -15,12 +15,12 @@ import pytest
 
 from headwater.catalog.updates import CreateItem
 from headwater.coordinator.dispatch import DDL, QUESTIONS
-from headwater.coordinator.sequence import create_source
 from headwater.coordinator.source_details import full_options
 from headwater.coordinator.upstreams import Upstreams
 from headwater.core.errors import TransientError, UserError
 from headwater.sources import SOURCE_TYPES
 from headwater.sources.contract import Options, Reference, Secrets
+from headwater.sources.postgres import dialect
 from headwater.sources.postgres.facts import ColumnFacts, Facts, KeyFacts, PublicationFacts, TableFacts
 from headwater.sources.postgres.inspect import Examination
 from headwater.sources.postgres.pin import reference_of
@@ -48,7 +48,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
         return (reference_of(FACTS, TABLE),)
 
     monkeypatch.setattr(
-        create_source, "examine", lambda options, secrets: Examination(FACTS, references(options, secrets))
+        dialect, "examine", lambda options, secrets: Examination(FACTS, references(options, secrets))
     )
     changed = replace(SOURCE_TYPES["postgres"], references=references)
     monkeypatch.setitem(SOURCE_TYPES, "postgres", changed)
@@ -79,7 +79,7 @@ def ask(catalog: Catalog, text: str) -> Any:
 
 def test_a_source_keeps_its_connection_by_id_and_what_it_pinned_of_the_server(catalog: Catalog) -> None:
     connection, source = catalog.state.items.values()
-    options = source.details["options"]
+    options = source.ingestion.options
     assert (options["connection_id"], options["publication"]) == (connection.id, "p")
     assert options["identity"] == {"system_id": "7", "timeline": 3, "recovering": False}
     assert "connection" not in options
@@ -94,22 +94,22 @@ def test_an_upstream_is_asked_with_the_options_its_connection_has_now(
     catalog.run("CREATE TABLE t FROM SOURCE s (REFERENCE t)", "ALTER SOURCE s REFRESH REFERENCES")
     assert [options["connection"]["host"] for options in asked] == ["h", "elsewhere", "elsewhere"]
     source = next(item for item in catalog.state.items.values() if item.kind == "source")
-    assert full_options(catalog.state, source.details["options"]) == asked[-1]
+    assert full_options(catalog.state, source.ingestion.options) == asked[-1]
 
 
-def test_a_table_pins_the_details_of_its_reference(catalog: Catalog) -> None:
+def test_a_table_pins_what_its_reference_is(catalog: Catalog) -> None:
     (create,) = catalog.plan("CREATE TABLE ours FROM SOURCE s (REFERENCE t) WITH (TEXT COLUMNS (id))").updates
     assert isinstance(create, CreateItem)
-    export = create.item.details["export"]
-    assert export["details"]["oid"] == TABLE.oid
-    assert [column["text"] for column in export["details"]["columns"]] == [True, False]
+    export = create.item.fed_export
+    assert export.pinned.reference["oid"] == TABLE.oid
+    assert [column["text"] for column in export.pinned.columns] == [True, False]
     assert [column.type.kind for column in create.item.relation.columns] == ["text", "text"]
-    assert export["discipline"] == "keyed"
+    assert export.discipline == "keyed"
 
 
 def test_each_source_has_a_slot_of_its_own(catalog: Catalog) -> None:
     catalog.run("CREATE SOURCE another FROM POSTGRES CONNECTION pg (PUBLICATION 'p')")
-    slots = {i.details["options"]["slot"] for i in catalog.state.items.values() if i.kind == "source"}
+    slots = {i.ingestion.options["slot"] for i in catalog.state.items.values() if i.kind == "source"}
     assert len(slots) == 2
     assert {len(slot) for slot in slots} == {len("materialize_") + 32}
 
@@ -153,7 +153,7 @@ def test_a_name_that_became_free_meanwhile_fails_the_statement(catalog: Catalog)
 
 def test_a_connection_of_another_kind_is_refused(catalog: Catalog) -> None:
     item = next(item for item in catalog.state.items.values() if item.kind == "connection")
-    other = replace(item, details={**item.details, "connection_type": "kafka"})
+    other = replace(item, details=replace(item.connection, connection_type="kafka"))
     catalog.state = replace(catalog.state, items={**catalog.state.items, item.id: other}, derived={})
     with pytest.raises(UserError, match=r"^pg is not a POSTGRES CONNECTION$"):
         ask(catalog, "CREATE SOURCE x FROM POSTGRES CONNECTION pg (PUBLICATION 'p')")

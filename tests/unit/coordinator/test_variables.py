@@ -35,7 +35,7 @@ TAKEN = {
     "schema": ("public", "staging", "staging", None),
     "search_path": ("public", "staging, public", "staging, public", None),
     "statement_timeout": ("0 s", "1 min", "60 s", "-1s"),
-    "timezone": ("UTC", "gmt", "UTC", "Mars/Olympus"),
+    "timezone": ("UTC", "europe/berlin", "Europe/Berlin", None),
     "transaction_isolation": ("strict serializable", "SERIALIZABLE", "serializable", "chaos"),
     "welcome_message": ("on", "no", "off", "hello"),
 }
@@ -68,6 +68,15 @@ def test_a_value_that_a_variable_does_not_take_is_refused_and_the_hint_says_what
     assert refused.value.hint.startswith("It takes ")
     assert "invalid literal" not in refused.value.hint
     assert settings.get(name) == TAKEN[name][0]
+
+
+def test_a_zone_that_there_is_not_is_refused_with_the_words_of_postgresql() -> None:
+    settings = Settings({})
+    with pytest.raises(UserError) as refused:
+        settings.set("timezone", "Mars/Olympus")
+    assert refused.value.sqlstate == "22023"
+    assert refused.value.message == 'invalid value for parameter "TimeZone": "Mars/Olympus"'
+    assert settings.get("timezone") == "UTC"
 
 
 def test_every_variable_that_can_be_set_takes_its_own_default() -> None:

@@ -21,8 +21,9 @@ from headwater.core.errors import UserError
 from headwater.core.relation import Column, Relation
 from headwater.core.types import INT4, TEXT
 from headwater.sources import SOURCE_TYPES
-from headwater.sources.contract import Export, Options, Reference, Secrets
-from headwater.sources.load_generator import LOAD_GENERATOR
+from headwater.sources.contract import Options, Pinned, Reference, Secrets
+from headwater.sources.load_generator import KIND
+from headwater.sources.postgres.pin import taken_as_text
 from headwater.sql.select import narrow
 from tests.unit.coordinator.scopes import Catalog
 
@@ -33,19 +34,25 @@ WHOLE = Relation(COLUMNS, ((0,),))
 def _pin(reference: Reference, text: tuple[str, ...], excluded: tuple[str, ...]) -> Reference:
     kept = [column for column in COLUMNS if column.name not in excluded]
     typed = tuple(replace(c, type=TEXT) if c.name in text else c for c in kept)
-    details = {"columns": [{"name": c.name, "text": c.name in text} for c in kept]}
-    return replace(reference, relation=Relation(typed, ((0,),)), details=details)
+    pinned = Pinned(tuple({"name": c.name, "text": c.name in text} for c in kept))
+    return replace(reference, relation=Relation(typed, ((0,),)), pinned=pinned)
 
 
 def _references(options: Options, secrets: Secrets, name: str | None) -> tuple[Reference, ...]:
-    details = {"columns": [{"name": column.name, "text": False} for column in COLUMNS]}
-    return tuple(Reference(("db",), table, WHOLE, "keyed", details) for table in ("t", "u"))
+    whole = Pinned(tuple({"name": column.name, "text": False} for column in COLUMNS))
+    return tuple(Reference(("db",), table, WHOLE, "keyed", whole) for table in ("t", "u"))
 
 
 @pytest.fixture
 def catalog(monkeypatch: pytest.MonkeyPatch) -> Catalog:
-    made_up = replace(LOAD_GENERATOR, references=_references, pin=_pin, single_output=lambda options: False)
-    monkeypatch.setitem(SOURCE_TYPES, LOAD_GENERATOR.name, made_up)
+    made_up = replace(
+        KIND,
+        references=_references,
+        pin=_pin,
+        taken_as_text=taken_as_text,
+        single_output=lambda options: False,
+    )
+    monkeypatch.setitem(SOURCE_TYPES, KIND.name, made_up)
     return Catalog().run(
         "CREATE SOURCE s FROM LOAD GENERATOR AUCTION",
         "CREATE TABLE t FROM SOURCE s (REFERENCE t) WITH (EXCLUDE COLUMNS (b, c))",
@@ -71,10 +78,10 @@ def test_a_wider_collection_is_wanted_beside_the_table(catalog: Catalog) -> None
     assert item.relation == before.relation
     assert item.collection_id == item.id
     assert item.widening is not None
-    wide = Export.from_json(item.widening["export"])
+    wide = item.widening.export
     assert wide.columns == ("id", "a", "c", "b")
     assert [column.type for column in wide.relation.columns] == [INT4, TEXT, TEXT, TEXT]
-    assert [column["name"] for column in wide.details["columns"]] == ["id", "a", "c", "b"]
+    assert [column["name"] for column in wide.pinned.columns] == ["id", "a", "c", "b"]
     assert dict(wide.options)["widens"] == item.id
     assert set(catalog.state.collections()) >= {item.id, wide.table_id}
 
@@ -150,7 +157,7 @@ def test_a_table_that_cannot_be_cut_over_stays_as_it_was(catalog: Catalog) -> No
     catalog.run("ALTER TABLE t ADD COLUMN b")
     item = table(catalog.state)
     assert item.widening is not None
-    wide = item.widening["export"]["table_id"]
+    wide = item.widening.export.table_id
     damaged = replace(item, create_sql="CREATE VIEW t AS SELECT 1")
     state = replace(catalog.state, items={**catalog.state.items, item.id: damaged}, derived={})
     made: list[Any] = []
@@ -162,12 +169,12 @@ def test_a_table_that_cannot_be_cut_over_stays_as_it_was(catalog: Catalog) -> No
     async def wait_for(ready: Any) -> None:
         assert ready()
 
-    world: Any = SimpleNamespace(
+    coordinator: Any = SimpleNamespace(
         catalog=SimpleNamespace(state=state),
         controller=SimpleNamespace(hydrated={wide}, wait_for=wait_for),
-        ledger=SimpleNamespace(errors=lambda id_: ()),
+        ledger=SimpleNamespace(stopped=lambda id_: None),
         change_catalog=change_catalog,
     )
     with suppress(asyncio.CancelledError):
-        asyncio.run(Widenings(world).run())
+        asyncio.run(Widenings(coordinator).run())
     assert made == [withdrawn(damaged)]

@@ -16,7 +16,8 @@ from headwater.core.errors import UserError
 from headwater.core.relation import Column
 from headwater.core.types import INT4, TEXT
 from headwater.formats import copy
-from headwater.formats.copy import CSV_OPTIONS, TEXT_OPTIONS, CopyFormat, CopyOptions, CopyReader, parse_copy
+from headwater.formats.copy import CopyFormat, CopyOptions, CopyReader
+from tests.support.copies import CSV_OPTIONS, TEXT_OPTIONS, parse_copy
 
 COLUMNS = (Column("a", INT4), Column("b", TEXT))
 Row = tuple[str | None, ...]

@@ -35,12 +35,14 @@ from headwater.core.types import (
     UUID,
     SqlType,
     array_of,
+    in_zone,
     list_of,
     map_of,
     numeric,
 )
 from headwater.formats.arrow import INTERVAL_TYPE, arrow_type
 from headwater.formats.text import from_text, to_text
+from tests.support.stored import stored_column
 
 RECORD = SqlType("record", fields=(("a", INT4), ("b", TEXT), ("c", array_of(TEXT))))
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
@@ -91,7 +93,7 @@ def stored(values: list[object], type_: SqlType) -> pa.Array:
         return pa.array(values, pa.int32()).cast(pa.date32())
     if type_.kind in ("timestamp", "timestamptz"):
         return pa.array(values, pa.int64()).cast(arrow_type(type_))
-    return pa.array(values, arrow_type(type_))
+    return stored_column(values, type_)
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -140,6 +142,14 @@ def shown(text: str, type_: SqlType) -> str:
         (NUMERIC, "1e-10", "0.0000000001"),
         (NUMERIC, "12e3", "12000"),
         (NUMERIC, "inf", "Infinity"),
+        (NUMERIC, "1e39", "1" + "0" * 39),
+        (NUMERIC, "-1e131071", "-1" + "0" * 131_071),
+        (JSONB, "[1e400]", f"[1{'0' * 400}]"),
+        (numeric(2), "nan", "NaN"),
+        (numeric(38), "NaN", "NaN"),
+        (array_of(numeric(0)), "{NaN,1,NULL}", "{NaN,1,NULL}"),
+        (numeric(2), f"-{'9' * 36}.99", f"-{'9' * 36}.99"),
+        (numeric(2), f"{'9' * 36}.98", f"{'9' * 36}.98"),
         (numeric(2), "1.005", "1.01"),
         (numeric(2), "-1.005", "-1.01"),
         (numeric(0), "0.5", "1"),
@@ -156,6 +166,22 @@ def shown(text: str, type_: SqlType) -> str:
         (SqlType("timestamp", scale=0), "2020-01-05 10:20:30.5", "2020-01-05 10:20:31"),
         (TIMESTAMPTZ, "2020-07-01 10:00 America/New_York", "2020-07-01 14:00:00+00"),
         (TIMESTAMPTZ, "2020-01-01 10:00:00-05:30", "2020-01-01 15:30:00+00"),
+        (DATE, " Infinity ", "infinity"),
+        (DATE, "-infinity", "-infinity"),
+        (TIMESTAMP, "infinity", "infinity"),
+        (SqlType("timestamp", scale=0), "-infinity", "-infinity"),
+        (TIMESTAMPTZ, "-INFINITY", "-infinity"),
+        (TIMESTAMP, "294247-01-10 04:00:54.775806", "294247-01-10 04:00:54.775806"),
+        (TIMESTAMP, "4713-01-01 00:00:00 BC", "4713-01-01 00:00:00 BC"),
+        (SqlType("tstzrange"), "[2024-01-01 05:00+05,infinity)", '["2024-01-01 00:00:00+00",infinity)'),
+        (SqlType("tsrange"), "[-infinity,infinity]", "[-infinity,infinity]"),
+        (SqlType("tsrange"), "(infinity,infinity)", "empty"),
+        (SqlType("daterange"), "(2024-01-01,infinity]", "[2024-01-02,infinity]"),
+        (SqlType("daterange"), "(-infinity,2024-01-01]", "(-infinity,2024-01-02)"),
+        (SqlType("daterange"), "[infinity,infinity]", "[infinity,infinity]"),
+        (SqlType("daterange"), "[infinity,infinity)", "empty"),
+        (SqlType("daterange"), "[44-03-15 BC,)".replace("44", "0044"), '["0044-03-15 BC",)'),
+        (SqlType("daterange"), "(,infinity)", "(,infinity)"),
         (INTERVAL, "-1 year 2 days", "-1 years +2 days"),
         (INTERVAL, "P1Y2M3DT4H5M6.5S", "1 year 2 mons 3 days 04:05:06.5"),
         (INTERVAL, "1.5 months ago", "-1 mons -15 days"),
@@ -185,18 +211,32 @@ def test_any_spelling_becomes_the_canonical_one(type_: SqlType, given: str, want
         (UINT8, "-1", "22003", 'value "-1" is out of range for type uint8'),
         (FLOAT8, "1e400", "22003", '"1e400" is out of range for type double precision'),
         (FLOAT8, "1e-400", "22003", '"1e-400" is out of range for type double precision'),
+        (NUMERIC, "1e131072", "22003", "value overflows numeric format"),
+        (JSONB, "1e131072", "22003", "value overflows numeric format"),
+        (INT4, "9" * 5000, "22003", f'value "{"9" * 5000}" is out of range for type integer'),
         (NUMERIC, "1.2.3", "22P02", 'invalid input syntax for type numeric: "1.2.3"'),
         (numeric(2), "1" * 37, "22003", "numeric field overflow"),
+        (numeric(2), f"{'9' * 36}.99", "22003", "numeric field overflow"),  # stands for NaN
+        (numeric(2), "inf", "22003", 'value "inf" is out of range for type numeric(39,2)'),
         (BOOL, "maybe", "22P02", 'invalid input syntax for type boolean: "maybe"'),
         (DATE, "2023-02-29", "22008", 'date/time field value out of range: "2023-02-29"'),
         (TIMESTAMP, "294276-12-31", "22008", 'timestamp out of range: "294276-12-31"'),
         (DATE, "soon", "22007", 'invalid input syntax for type date: "soon"'),
-        (TIMESTAMP, "infinity", "22007", 'invalid input syntax for type timestamp: "infinity"'),
+        (TIMESTAMP, "infinite", "22007", 'invalid input syntax for type timestamp: "infinite"'),
+        (TIMESTAMP, "infinity 10:00", "22007", 'invalid input syntax for type timestamp: "infinity 10:00"'),
+        (
+            TIMESTAMP,
+            "294247-01-10 04:00:54.775807",
+            "22008",
+            'timestamp out of range: "294247-01-10 04:00:54.775807"',
+        ),
+        (TIME, "infinity", "22007", 'invalid input syntax for type time: "infinity"'),
         (INTERVAL, "1 fortnight", "22007", 'invalid input syntax for type interval: "1 fortnight"'),
         (UUID, "a0", "22P02", 'invalid input syntax for type uuid: "a0"'),
         (JSONB, "{bad", "22P02", "invalid input syntax for type json"),
         (array_of(INT4), "{1", "22P02", 'malformed array literal: "{1"'),
-        (array_of(INT4), "{{1},{2}}", "0A000", "multidimensional arrays not yet supported"),
+        (array_of(INT4), "{{1},{2,3}}", "22P02", 'malformed array literal: "{{1},{2,3}}"'),
+        (array_of(INT4), "[0:2]={1}", "22P02", 'malformed array literal: "[0:2]={1}"'),
         (RECORD, "(1)", "22P02", 'malformed record literal: "(1)"'),
         (SqlType("varchar", length=2), "abc", "22001", "value too long for type character varying(2)"),
     ],
@@ -219,3 +259,36 @@ def test_a_slice_of_a_column_is_written_as_if_it_were_whole() -> None:
         array = stored(list(values), type_)
         assert to_text(array.slice(1, 3), type_).equals(to_text(array, type_).slice(1, 3))
     assert to_text(pa.array([], INTERVAL_TYPE), INTERVAL).to_pylist() == []
+
+
+MOMENTS = st.integers(-210_866_803_200_000_000 + 10**13, 9_224_318_015_999_999_999 - 2**60)
+
+
+@given(
+    st.lists(st.one_of(st.none(), MOMENTS)), st.sampled_from(["Europe/Berlin", "Africa/Monrovia", "UTC+3"])
+)
+def test_moments_in_a_zone_are_the_same_moments(values: list[int | None], zone: str) -> None:
+    stored = pa.array(values, pa.int64()).cast(pa.timestamp("us", tz="UTC"))
+    shown = to_text(stored, in_zone(TIMESTAMPTZ, zone))
+    assert from_text(shown, TIMESTAMPTZ).equals(stored)
+    assert from_text(shown, in_zone(TIMESTAMPTZ, "Asia/Tokyo")).equals(stored)
+
+
+@pytest.mark.parametrize(
+    ("type_", "written", "in_utc", "in_tokyo"),
+    [
+        (TIMESTAMPTZ, "2026-07-01 12:00", "2026-07-01 10:00:00+00", "2026-07-01 19:00:00+09"),
+        (TIMESTAMPTZ, "2026-07-01 12:00 UTC", "2026-07-01 12:00:00+00", "2026-07-01 21:00:00+09"),
+        (TIMESTAMPTZ, "Jul 1 2026 12:00", "2026-07-01 10:00:00+00", "2026-07-01 19:00:00+09"),
+        (TIMESTAMPTZ, "infinity", "infinity", "infinity"),
+        (array_of(TIMESTAMPTZ), "{2026-07-01}", '{"2026-06-30 22:00:00+00"}', '{"2026-07-01 07:00:00+09"}'),
+        (SqlType("tstzrange"), "[2026-07-01,)", '["2026-06-30 22:00:00+00",)', '["2026-07-01 07:00:00+09",)'),
+        (TIMESTAMP, "2026-07-01 12:00", "2026-07-01 12:00:00", "2026-07-01 12:00:00"),
+    ],
+)
+def test_a_text_without_an_offset_is_by_the_clocks_of_a_zone(
+    type_: SqlType, written: str, in_utc: str, in_tokyo: str
+) -> None:
+    stored = from_text(pa.array([written]), in_zone(type_, "Europe/Berlin"))
+    assert to_text(stored, type_).to_pylist() == [in_utc]
+    assert to_text(stored, in_zone(type_, "Asia/Tokyo")).to_pylist() == [in_tokyo]

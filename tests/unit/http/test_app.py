@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
 from headwater.core.errors import UserError
 from headwater.http.app import build_app, serve
 from headwater.http.health import Readiness
-from headwater.observe import metrics
+from headwater.observe.metrics import ObjectNumbers
 from headwater.options import Address
 
 ANY_PORT = Address("127.0.0.1", 0)
@@ -29,11 +29,15 @@ async def get(address: Address, path: str) -> tuple[int, str]:
     return int(head.split()[1]), body.decode()
 
 
-def while_serving(readiness: Readiness, test: Callable[[Address], Awaitable[None]]) -> None:
+def while_serving(
+    readiness: Readiness,
+    test: Callable[[Address], Awaitable[None]],
+    objects: Callable[[], Sequence[ObjectNumbers]] = lambda: (),
+) -> None:
     async def run() -> None:
         stop = asyncio.Event()
         address: asyncio.Future[Address] = asyncio.get_running_loop().create_future()
-        task = asyncio.create_task(serve(build_app(readiness), ANY_PORT, stop, address.set_result))
+        task = asyncio.create_task(serve(build_app(readiness, objects), ANY_PORT, stop, address.set_result))
         await test(await address)
         stop.set()
         await asyncio.wait_for(task, timeout=5)
@@ -55,14 +59,19 @@ def test_readyz_follows_the_environment_while_livez_does_not() -> None:
 
 
 def test_metrics_are_served_in_text_form() -> None:
-    metrics.lag_changed("http_test", 2.5)
+    table = ObjectNumbers("u3", "materialize.public.t", "table", "materialize.public.s", "failed", False, 2.5)
+    answers = iter([[table], []])
 
     async def test(address: Address) -> None:
         status, body = await get(address, "/metrics")
         assert status == 200
-        assert 'headwater_lag_seconds{source="http_test"} 2.5' in body
+        labels = 'id="u3",name="materialize.public.t",source="materialize.public.s"'
+        assert f'headwater_lag_seconds{{{labels},type="table"}} 2.5' in body
+        assert f'headwater_hydrated{{{labels},type="table"}} 0.0' in body
+        assert f'headwater_status{{{labels},status="failed",type="table"}} 1.0' in body
+        assert "u3" not in (await get(address, "/metrics"))[1], "what was dropped is exposed no longer"
 
-    while_serving(lambda: (True, ""), test)
+    while_serving(lambda: (True, ""), test, lambda: next(answers))
 
 
 def test_the_index_names_the_other_pages_and_the_rest_does_not_exist() -> None:

@@ -11,8 +11,8 @@ from headwater.observe import metrics
 
 
 def test_a_tick_counts_once_and_adds_its_rows_and_bytes() -> None:
-    metrics.ticked("metrics_a", seconds=0.2, row_count=10, file_bytes=500)
-    metrics.ticked("metrics_a", seconds=0.3, row_count=5, file_bytes=100)
+    metrics.ticked("metrics_a", seconds=0.2, row_count=10, received_bytes=500)
+    metrics.ticked("metrics_a", seconds=0.3, row_count=5, received_bytes=100)
     assert metrics.value("headwater_ticks_total", source="metrics_a") == 2
     assert metrics.value("headwater_rows_total", source="metrics_a") == 15
     assert metrics.value("headwater_bytes_total", source="metrics_a") == 600
@@ -21,7 +21,6 @@ def test_a_tick_counts_once_and_adds_its_rows_and_bytes() -> None:
 
 def test_a_dropped_source_is_no_longer_exposed_and_dropping_twice_is_fine() -> None:
     metrics.ticked("metrics_b", 0.1, 1, 1)
-    metrics.lag_changed("metrics_b", 3.5)
     metrics.stalled("metrics_b")
     assert b'source="metrics_b"' in metrics.exposition()
     metrics.source_dropped("metrics_b")

@@ -6,11 +6,12 @@ forgotten history must still give, as long as the timestamp is not before `since
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headwater.core.change import Discipline, FileEntry
-from headwater.persist.ledger import TABLES
-from headwater.persist.ledger_tables import TailSize
+from headwater.core.errors import DefiniteError
+from headwater.core.points import Point
+from headwater.persist.ledger import TABLES, ErrorSpan, TailSize
 
 
 @dataclass
@@ -27,13 +28,26 @@ class ModelCollection:
     discipline: Discipline
     since: int
     joined_ts: int
-    point: object
+    point: Point | None
     hydrated: bool
+    refilling: bool = False
     chunks: dict[int, FileEntry] = field(default_factory=dict)
     changes: list[FileEntry] = field(default_factory=list)
     states: dict[int, list[FileEntry]] = field(default_factory=dict)
-    errors: dict[int, tuple[str, str]] = field(default_factory=dict)
+    errors: dict[int, ErrorSpan] = field(default_factory=dict)
     forgotten_before: int = -1  # the oldest state that is kept
+
+    @property
+    def filling(self) -> bool:
+        return self.refilling or not self.hydrated
+
+    def fail(self, ts: int, error: DefiniteError) -> None:
+        if self.hydrated or not error.heals:
+            span = ErrorSpan(ts, error.position, error.message, error.hint)
+            self.errors.setdefault(ts, span)
+        self.refilling = error.heals and self.hydrated
+        if error.heals:
+            self.point, self.chunks = None, {}
 
     def newest_state(self, as_of: int | None = None) -> int | None:
         return max((s for s in self.states if as_of is None or s <= as_of), default=None)
@@ -65,13 +79,16 @@ class ModelCollection:
 
     def forget(self, since: int) -> None:
         self.since = max(self.since, since)
+        self.errors = {
+            ts: span for ts, span in self.errors.items() if span.until is None or span.until > since
+        }
         kept = self.newest_state(since)
         if kept is not None:
             self.forgotten_before = max(self.forgotten_before, kept)
 
     def tail_size(self, collection_id: str) -> TailSize | None:
         newest = self.newest_state()
-        if newest is None:
+        if newest is None or self.refilling:
             return None
         tail = [file for file in self.changes if file.ts > newest]
         if not tail:
@@ -98,7 +115,7 @@ class Model:
         ts: int,
         frontier: object,
         files: dict[str, list[FileEntry]],
-        errors: list[tuple[str, str, str]],
+        errors: dict[str, DefiniteError],
     ) -> None:
         writer = self.writers[writer_id]
         writer.ts, writer.frontier = ts, frontier
@@ -107,27 +124,40 @@ class Model:
         for collection_id, entries in files.items():
             if collection_id in self.collections:
                 self.collections[collection_id].changes.extend(entries)
-        for collection_id, position, message in errors:
+        for collection_id, error in errors.items():
             if collection_id in self.collections:
-                self.collections[collection_id].errors.setdefault(ts, (position, message))
+                self.collections[collection_id].fail(ts, error)
 
-    def rejoin(self, collection_id: str, ts: int, point: object) -> None:
+    def rejoin(self, collection_id: str, ts: int, point: Point) -> None:
         collection = self.collections.get(collection_id)
-        if collection is not None and not collection.hydrated:
-            collection.since = collection.joined_ts = ts
+        if collection is not None and collection.filling:
+            if collection.refilling:
+                stopped = min((s.ts for s in collection.errors.values() if s.until is None), default=ts + 1)
+                collection.changes = [c for c in collection.changes if not stopped <= c.ts <= ts]
+            collection.joined_ts = ts
+            if not collection.hydrated:
+                collection.since = ts
             collection.point = point
             collection.chunks = {}
 
-    def repoint(self, collection_id: str, point: object) -> None:
+    def repoint(self, collection_id: str, point: Point) -> None:
         collection = self.collections.get(collection_id)
-        if collection is not None and not collection.hydrated:
+        if collection is not None and collection.filling:
             collection.point = point
             collection.chunks = {chunk: file for chunk, file in collection.chunks.items() if chunk >= 0}
 
-    def hydrate(self, collection_id: str, since: int, files: list[FileEntry]) -> None:
+    def fill(self, collection_id: str, since: int, point: Point | None, files: list[FileEntry]) -> None:
         collection = self.collections.get(collection_id)
-        if collection is not None and not collection.hydrated:
-            collection.hydrated = True
+        if collection is None or not collection.filling or collection.point != point:
+            return
+        if collection.hydrated:
+            collection.changes += [replace(file, ts=collection.joined_ts) for file in files]
+            spans = collection.errors.items()
+            collection.errors = {
+                ts: replace(span, until=since) if span.until is None else span for ts, span in spans
+            }
+        else:
             collection.since = max(collection.since, since)
             collection.states[collection.joined_ts] = list(files)
-            collection.chunks = {}
+        collection.hydrated, collection.refilling = True, False
+        collection.chunks = {}

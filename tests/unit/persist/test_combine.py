@@ -37,7 +37,8 @@ from headwater.core.types import (
     numeric,
 )
 from headwater.formats.arrow import state_schema
-from tests.unit.persist.tables_of_files import (
+from headwater.persist.local import LocalStore
+from tests.support.tables_of_files import (
     Change,
     Reader,
     Row,
@@ -63,20 +64,43 @@ UNKEYED = Relation(COLUMNS)
 MEMORY_BYTES = 256 * 1024 * 1024
 CLAIM = "1-1"
 
+
+def array(elements: list[Any], shape: list[int] | None = None) -> dict[str, Any]:
+    """The stored form of an array."""
+    return {"elements": elements, "shape": shape}
+
+
 keys = st.tuples(st.none() | st.integers(0, 2), st.sampled_from([None, "", "it's", "ä"]))
 values = st.tuples(
     st.sampled_from([None, float("nan"), 0.0, -0.0, 1.5, float("inf")]),
-    st.sampled_from([None, [], [None], [1, None], [1, 2]]),
+    st.sampled_from(
+        [
+            None,
+            array([]),
+            array([None]),
+            array([1, None]),
+            array([1, 2]),
+            array([1, 2], [1, 2, 0]),
+            array([1, 2], [2, 1, 2, 1, 1]),
+        ]
+    ),
     st.sampled_from([None, Decimal("0.00"), Decimal("1.20"), Decimal("-99999999999999999999.45")]),
     st.sampled_from([None, {"months": 1, "days": None, "microseconds": 2**40}]),
-    st.sampled_from([None, [], [0.0], [-0.0], [float("nan"), None]]),
+    st.sampled_from(
+        [None, array([]), array([0.0]), array([-0.0]), array([0.0], [1, 1, 5]), array([float("nan"), None])]
+    ),
 )
 rows = st.builds(lambda key, value: (*key, *value), keys, values)
 
 
 def frozen(row: Row) -> Row:
     """A row that can be counted."""
-    return tuple(tuple(v.items()) if isinstance(v, dict) else comparable(v) for v in row)
+    return tuple(
+        tuple((name, comparable(part)) for name, part in value.items())
+        if isinstance(value, dict)
+        else comparable(value)
+        for value in row
+    )
 
 
 class TableAgainstModel(RuleBasedStateMachine):
@@ -153,7 +177,10 @@ class TableAgainstModel(RuleBasedStateMachine):
     @rule(buckets=st.integers(1, 3))
     def fold(self, buckets: int) -> None:
         plan = self.newest_plan()
-        tasks = [FoldTask(str(self.directory), CLAIM, plan, i, buckets, MEMORY_BYTES) for i in range(buckets)]
+        tasks = [
+            FoldTask(LocalStore(self.directory), CLAIM, plan, i, buckets, MEMORY_BYTES)
+            for i in range(buckets)
+        ]
         self.states[self.ts] = tuple(file for file in (task.run() for task in tasks) if file.rows)
         assert sum(file.rows for file in self.states[self.ts]) == sum(self.expected[self.ts].values())
 
@@ -179,7 +206,7 @@ class Appended(TableAgainstModel):
         large = [file for file in present if file.bytes >= small_bytes]
         small = tuple(file for file in present if file.bytes < small_bytes)
         if small:
-            large.append(PackTask(str(self.directory), CLAIM, plan, small, 0, MEMORY_BYTES).run())
+            large.append(PackTask(LocalStore(self.directory), CLAIM, plan, small, 0, MEMORY_BYTES).run())
         by_path = sorted(large, key=lambda file: file.path)  # as the ledger hands them out
         self.states[self.ts] = tuple(FileEntry(file.path, file.rows, file.bytes) for file in by_path)
 
@@ -231,10 +258,10 @@ def simple_plan(discipline: Discipline, state: list[FileEntry], tail: list[FileE
     return ReadPlan("u1", SIMPLE, discipline, 9, 1, tuple(state), tuple(tail))
 
 
-def test_the_last_change_of_a_key_wins_by_position_then_by_sequence(tmp_path: Path) -> None:
+def test_the_last_change_of_a_key_wins_by_tick_then_by_sequence(tmp_path: Path) -> None:
     changes: list[Change] = [
-        (INSERT, 5, 0, (1, "later position")),
-        (INSERT, 4, 9, (1, "earlier position, higher sequence")),
+        (INSERT, 5, 0, (1, "later tick")),
+        (INSERT, 4, 9, (1, "earlier tick, higher sequence")),
         (INSERT, 7, 1, (2, "second")),
         (INSERT, 7, 0, (2, "first")),
         (DELETE, 2**62, 2**62, (3, None)),
@@ -242,7 +269,7 @@ def test_the_last_change_of_a_key_wins_by_position_then_by_sequence(tmp_path: Pa
     ]
     files = [write_changes(tmp_path, f"{i}.parquet", SIMPLE, [change]) for i, change in enumerate(changes)]
     found = Reader(tmp_path).rows(simple_plan("keyed", [], files))
-    assert found == bag([(1, "later position"), (2, "second")])
+    assert found == bag([(1, "later tick"), (2, "second")])
 
 
 def test_of_two_changes_that_claim_one_place_exactly_one_counts(tmp_path: Path) -> None:
@@ -281,7 +308,9 @@ def test_a_state_may_mix_files_with_and_without_hidden_columns(tmp_path: Path, l
     state = [taken, packed] if log_first else [packed, taken]
     expected = bag([(1, "packed"), (2, "taken as it was")])
     assert Reader(tmp_path).rows(simple_plan("appended", state, [])) == expected
-    task = PackTask(str(tmp_path), CLAIM, simple_plan("appended", state, []), tuple(state), 0, MEMORY_BYTES)
+    task = PackTask(
+        LocalStore(tmp_path), CLAIM, simple_plan("appended", state, []), tuple(state), 0, MEMORY_BYTES
+    )
     assert Reader(tmp_path).rows(simple_plan("appended", [task.run()], [])) == expected
 
 

@@ -1,33 +1,42 @@
-"""The ledger against a model: two processes, crashes, restarts, forgetting.
+"""What every ledger promises (persist/ledger.py): two processes, crashes, restarts, forgetting.
 
-Method: a state machine drives two `Ledger` objects on one file (as environment and cluster have, or a
-process and the one that replaces it) and a model of plain dictionaries (ledger_model.py).  Every
-write may be cut off before its commit by a failpoint and must then have changed nothing.  A
-restart is a new object on the same file.  After every step both objects must answer everything as
-the model does, for every timestamp that is readable.
+Method: against the interface alone, for each of `METADATA`.  A state machine drives two ledgers that are
+kept in one place (as environment and cluster have them, or a process and the one that replaces it) and a
+model of plain dictionaries (ledger_model.py).  Every write may be cut off before its commit by a failpoint
+and must then have changed nothing.  A restart is opening it again.  After every step both must answer
+everything as the model does, for every timestamp that is readable.
 """
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from headwater.core.change import Discipline, FileEntry
-from headwater.core.errors import InvariantViolation, TransientError
+from headwater.core.errors import DefiniteError, InvariantViolation, TransientError, UserError
+from headwater.core.points import Copied, Point, Read, Widened
 from headwater.core.relation import Column, Relation
 from headwater.core.types import INT4, TEXT
 from headwater.observe.failpoints import armed
-from headwater.persist.ledger import TABLES, Ledger, LedgerConflict
-from headwater.persist.ledger_tables import TailSize, WriterState
+from headwater.persist.ledger import TABLES, Filled, Ledger, LedgerConflict, TailSize, WriterState
+from tests.support.metadata import METADATA, NEWER, Metadata
+from tests.support.tables_of_files import new_directory
 from tests.unit.persist.ledger_model import Model, ModelCollection, ModelWriter
-from tests.unit.persist.tables_of_files import new_directory
 
 RELATION = Relation((Column("k", INT4, False), Column("v", TEXT)), ((0,),))
 WRITERS = ("u1", TABLES)
@@ -36,16 +45,22 @@ NAMES = ("t1", "t2", "t3")
 handles = st.integers(0, 1)
 writers = st.sampled_from(WRITERS)
 names = st.sampled_from(NAMES)
+points = st.one_of(
+    st.builds(Read, st.integers(0, 9), st.dictionaries(st.sampled_from("ab"), st.integers(0, 3))),
+    st.builds(Copied, st.sampled_from(["t1", "t2"]), st.integers(0, 9)),
+    st.builds(Widened, st.sampled_from(["t1", "t2"]), st.just(("a", "b")), st.integers(0, 9)),
+)
 crashes = st.sampled_from([False, False, False, True])
 existing = st.runner().flatmap(lambda machine: st.sampled_from(sorted(machine.model.collections) or NAMES))
 some = st.one_of(existing, existing, existing, names)
 
 
 class LedgerAgainstModel(RuleBasedStateMachine):
-    def __init__(self) -> None:
+    def __init__(self, kept: str) -> None:
         super().__init__()
         self.directory = new_directory()
-        self.ledgers = [Ledger(self.directory / "metadata.sqlite") for _ in range(2)]
+        self.metadata = METADATA[kept](self.directory)
+        self.ledgers = [self.metadata.ledger() for _ in range(2)]
         self.model = Model()
         self.beliefs: dict[tuple[int, str], WriterState] = {}
         self.path_count = 0
@@ -81,9 +96,11 @@ class LedgerAgainstModel(RuleBasedStateMachine):
     def begin(self, discipline: Discipline, hydrated: bool) -> None:
         """Most runs have something to forget."""
         self.open_writer(0, "u1", crashing=False)
-        self.ledgers[1].join([("t1", discipline, RELATION, "batch", [0])], "u1", 0, hydrated)
+        self.ledgers[1].join([("t1", discipline, RELATION, "batch", Read([0]))], "u1", 0, hydrated)
         states: dict[int, list[FileEntry]] = {0: []} if hydrated else {}
-        self.model.collections["t1"] = ModelCollection("u1", discipline, 0, 0, [0], hydrated, states=states)
+        self.model.collections["t1"] = ModelCollection(
+            "u1", discipline, 0, 0, Read([0]), hydrated, states=states
+        )
 
     @rule(at=handles, writer_id=writers, crashing=crashes)
     def open_writer(self, at: int, writer_id: str, crashing: bool) -> None:
@@ -115,7 +132,12 @@ class LedgerAgainstModel(RuleBasedStateMachine):
             for id_, count in counts.items()
             if self.fed_by(id_, writer_id)
         }
-        errors = [(id_, f"0/{ts}", "not a number") for id_ in sorted(wrong)]
+        errors = {
+            id_: DefiniteError("", f"0/{ts}", "not a number", heals=data.draw(st.booleans()))
+            for id_ in sorted(wrong)
+            if self.fed_by(id_, writer_id)
+        }
+        files = {id_: found for id_, found in files.items() if id_ not in errors}
         writer = self.model.writers.get(writer_id)
 
         def write() -> WriterState:
@@ -140,7 +162,7 @@ class LedgerAgainstModel(RuleBasedStateMachine):
             ts = believed.ts + 1
             files = {id_: [self.file(ts)] for id_ in NAMES if self.fed_by(id_, writer_id)}
             self.beliefs[at, writer_id] = self.ledgers[at].append(writer_id, believed, ts, [ts], files)
-            self.model.append(writer_id, ts, [ts], files, [])
+            self.model.append(writer_id, ts, [ts], files, {})
 
     @precondition(lambda self: self.beliefs)
     @rule(data=st.data(), back=st.integers(0, 3))
@@ -160,35 +182,51 @@ class LedgerAgainstModel(RuleBasedStateMachine):
         writer_id = data.draw(st.sampled_from(sorted(self.model.writers)))
         discipline: Discipline = data.draw(st.sampled_from(["appended", "keyed", "counted"]))
         writer = self.model.writers[writer_id]
-        wanted = [(id_, discipline, RELATION, "batch", writer.frontier) for id_ in sorted(ids)]
+        point = Read(writer.frontier)
+        wanted = [(id_, discipline, RELATION, "batch", point) for id_ in sorted(ids)]
         done, _ = self.attempt(
             crashing,
             lambda: self.ledgers[at].join(wanted, writer_id, writer.ts, hydrated),
         )
         for id_ in ids - set(self.model.collections) if done else ():
-            made = ModelCollection(writer_id, discipline, writer.ts, writer.ts, writer.frontier, hydrated)
+            made = ModelCollection(writer_id, discipline, writer.ts, writer.ts, point, hydrated)
             if hydrated:
                 made.states[writer.ts] = []
             self.model.collections[id_] = made
 
-    @rule(at=handles, id_=some, chunk=st.integers(-2, 2), rows=st.integers(0, 3), crashing=crashes)
-    def add_chunk(self, at: int, id_: str, chunk: int, rows: int, crashing: bool) -> None:
+    @rule(
+        at=handles,
+        id_=some,
+        chunk=st.integers(-2, 2),
+        rows=st.integers(0, 3),
+        late=st.booleans(),
+        crashing=crashes,
+    )
+    def add_chunk(self, at: int, id_: str, chunk: int, rows: int, late: bool, crashing: bool) -> None:
+        """A chunk has been read; sometimes at a point that is not the table's any more."""
         file = FileEntry(self.file().path, rows, 7)
-        done, _ = self.attempt(crashing, lambda: self.ledgers[at].add_chunks([(id_, chunk, file)]))
         collection = self.model.collections.get(id_)
-        if done and collection is not None and not collection.hydrated:
+        point = Read("another") if late or collection is None else collection.point
+        done, _ = self.attempt(crashing, lambda: self.ledgers[at].add_chunks([(id_, point, chunk, file)]))
+        if done and collection is not None and collection.filling and not late:
             collection.chunks[chunk] = file
 
-    @rule(at=handles, ids=st.sets(names), later=st.integers(0, 2), crashing=crashes)
-    def hydrate(self, at: int, ids: set[str], later: int, crashing: bool) -> None:
+    @rule(at=handles, ids=st.sets(names), later=st.integers(0, 2), late=st.booleans(), crashing=crashes)
+    def fill(self, at: int, ids: set[str], later: int, late: bool, crashing: bool) -> None:
+        """All has been read; sometimes at a point that is not the table's any more."""
         since = self.now() + later
-        states = {id_: (0, [self.file()]) for id_ in ids}
-        done, _ = self.attempt(crashing, lambda: self.ledgers[at].hydrate(states, since))
-        for id_ in ids if done else ():
-            self.model.hydrate(id_, since, states[id_][1])
+        points = {
+            id_: c.point for id_, c in self.model.collections.items() if id_ in ids and c.point is not None
+        }
+        filled = {
+            id_: Filled(Read("another") if late else point, [self.file()], 0) for id_, point in points.items()
+        }
+        done, _ = self.attempt(crashing, lambda: self.ledgers[at].fill(filled, since))
+        for id_, made in filled.items() if done else ():
+            self.model.fill(id_, since, made.point, list(made.files))
 
-    @rule(at=handles, id_=some, point=st.integers(0, 9), crashing=crashes)
-    def rejoin(self, at: int, id_: str, point: int, crashing: bool) -> None:
+    @rule(at=handles, id_=some, point=points, crashing=crashes)
+    def rejoin(self, at: int, id_: str, point: Point, crashing: bool) -> None:
         """A snapshot begins anew where its writer stands now."""
         collection = self.model.collections.get(id_)
         ts = 0 if collection is None else self.model.writers[collection.writer_id].ts
@@ -196,8 +234,8 @@ class LedgerAgainstModel(RuleBasedStateMachine):
         if done:
             self.model.rejoin(id_, ts, point)
 
-    @rule(at=handles, id_=some, point=st.integers(0, 9), crashing=crashes)
-    def repoint(self, at: int, id_: str, point: int, crashing: bool) -> None:
+    @rule(at=handles, id_=some, point=points, crashing=crashes)
+    def repoint(self, at: int, id_: str, point: Point, crashing: bool) -> None:
         """A snapshot goes on at another point."""
         done, _ = self.attempt(crashing, lambda: self.ledgers[at].repoint({id_: point}))
         if done:
@@ -207,7 +245,8 @@ class LedgerAgainstModel(RuleBasedStateMachine):
     def put_state(self, at: int, id_: str, ahead: int, data: st.DataObject, crashing: bool) -> None:
         """A fold; an appended table takes files of its log and of its state as they are."""
         collection = self.model.collections.get(id_)
-        newest = collection.newest_state() if collection is not None else None
+        again = collection is not None and collection.refilling
+        newest = collection.newest_state() if collection is not None and not again else None
         as_of = (newest or 0) + ahead
         if collection is not None and newest is not None:  # never beyond what its writer has said
             as_of = max(newest, min(as_of, self.model.writers[collection.writer_id].ts))
@@ -235,9 +274,26 @@ class LedgerAgainstModel(RuleBasedStateMachine):
     @rule(at=handles, id_=some, ts=st.integers(0, 9), crashing=crashes)
     def poison(self, at: int, id_: str, ts: int, crashing: bool) -> None:
         text = str(self.file().bytes)
-        done, _ = self.attempt(crashing, lambda: self.ledgers[at].poison(id_, ts, text, f"error {text}"))
+        error = DefiniteError("", text, f"error {text}", "do something")
+        done, _ = self.attempt(crashing, lambda: self.ledgers[at].poison(id_, ts, error))
         if done and id_ in self.model.collections:
-            self.model.collections[id_].errors.setdefault(ts, (text, f"error {text}"))
+            self.model.collections[id_].fail(ts, error)
+
+    @precondition(lambda self: self.beliefs)
+    @rule(data=st.data(), crashing=crashes)
+    def begin_anew(self, data: st.DataObject, crashing: bool) -> None:
+        at, writer_id = data.draw(st.sampled_from(sorted(self.beliefs)))
+        believed, writer = self.beliefs[at, writer_id], self.model.writers.get(writer_id)
+        if writer is None or (writer.epoch, writer.ts) != (believed.epoch, believed.ts):
+            return
+        ts, error = believed.ts + 1, DefiniteError("", "0/0", "began anew", heals=True)
+        done, reached = self.attempt(
+            crashing, lambda: self.ledgers[at].restart(writer_id, believed, ts, ["anew"], error)
+        )
+        if done:
+            self.beliefs[at, writer_id] = reached
+            fed = [id_ for id_, c in self.model.collections.items() if c.writer_id == writer_id]
+            self.model.append(writer_id, ts, ["anew"], {}, dict.fromkeys(fed, error))
 
     # Forgetting
 
@@ -289,7 +345,7 @@ class LedgerAgainstModel(RuleBasedStateMachine):
     @rule(at=handles)
     def restart(self, at: int) -> None:
         self.ledgers[at].close()
-        self.ledgers[at] = Ledger(self.directory / "metadata.sqlite")
+        self.ledgers[at] = self.metadata.ledger()
 
     # What must always be true
 
@@ -327,11 +383,12 @@ class LedgerAgainstModel(RuleBasedStateMachine):
             assert found.keys() == self.model.collections.keys()
             for id_, expected in self.model.collections.items():
                 seen = found[id_]
-                assert (seen.since, seen.joined_ts, seen.point, seen.hydrated) == (
+                assert (seen.since, seen.joined_ts, seen.point, seen.hydrated, seen.refilling) == (
                     expected.since,
                     expected.joined_ts,
                     expected.point,
                     expected.hydrated,
+                    expected.refilling,
                 )
                 assert (seen.discipline, seen.relation, seen.batch) == (
                     expected.discipline,
@@ -339,7 +396,7 @@ class LedgerAgainstModel(RuleBasedStateMachine):
                     "batch",
                 )
                 assert ledger.chunks(id_) == expected.chunks
-                assert ledger.errors(id_) == [(ts, *error) for ts, error in sorted(expected.errors.items())]
+                assert ledger.errors(id_) == [span for _, span in sorted(expected.errors.items())]
                 assert ledger.collection(id_) == seen
             for id_ in WRITERS:
                 of_writer = {i for i, c in self.model.collections.items() if c.writer_id == id_}
@@ -379,19 +436,28 @@ class LedgerAgainstModel(RuleBasedStateMachine):
         assert self.ledgers[0].superseded() == expected
 
 
-TestLedgerAgainstModel = LedgerAgainstModel.TestCase
-TestLedgerAgainstModel.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+@pytest.mark.parametrize("kept", METADATA)
+def test_a_ledger_answers_as_the_model_does(kept: str) -> None:
+    run_state_machine_as_test(
+        lambda: LedgerAgainstModel(kept),  # type: ignore[arg-type]
+        settings=settings(max_examples=40, stateful_step_count=30, deadline=None),
+    )
+
+
+@pytest.fixture(params=METADATA)
+def metadata(request: pytest.FixtureRequest, tmp_path: Path) -> Metadata:
+    return METADATA[request.param](tmp_path)
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    made = Ledger(tmp_path / "metadata.sqlite")
+def ledger(metadata: Metadata) -> Iterator[Ledger]:
+    made = metadata.ledger()
     yield made
     made.close()
 
 
-def test_an_older_writer_is_fenced_by_a_newer_one(ledger: Ledger) -> None:
-    other = Ledger(ledger.path)
+def test_an_older_writer_is_fenced_by_a_newer_one(metadata: Metadata, ledger: Ledger) -> None:
+    other = metadata.ledger()
     old = ledger.open_writer("u1")
     new = other.open_writer("u1")
     with pytest.raises(LedgerConflict, match="epoch 1 at 0 is not current"):
@@ -411,10 +477,10 @@ def test_an_append_that_is_repeated_after_it_was_durable_is_noticed(ledger: Ledg
 
 def test_a_table_is_not_read_before_it_is_hydrated_nor_before_it_began(ledger: Ledger) -> None:
     ledger.open_writer("u1")
-    ledger.join([("t1", "keyed", RELATION, "b", 5)], "u1", 5, hydrated=False)
+    ledger.join([("t1", "keyed", RELATION, "b", Read(5))], "u1", 5, hydrated=False)
     with pytest.raises(InvariantViolation, match="t1 is read before it is hydrated"):
         ledger.read_plan("t1", 5)
-    ledger.hydrate({"t1": (0, [])}, 0)
+    ledger.fill({"t1": Filled(Read(5), [], 0)}, 0)
     with pytest.raises(InvariantViolation, match="t1 has no state at or before 4"):
         ledger.read_plan("t1", 4)
     with pytest.raises(InvariantViolation, match="nothing is read before it is hydrated"):
@@ -423,9 +489,9 @@ def test_a_table_is_not_read_before_it_is_hydrated_nor_before_it_began(ledger: L
 
 def test_a_snapshot_is_the_state_as_of_the_binding_where_the_table_joined(ledger: Ledger) -> None:
     state = ledger.append("u1", ledger.open_writer("u1"), 10, 100, {})
-    ledger.join([("t1", "keyed", RELATION, "b", 100)], "u1", 10, hydrated=False)
+    ledger.join([("t1", "keyed", RELATION, "b", Read(100))], "u1", 10, hydrated=False)
     ledger.append("u1", state, 11, 101, {"t1": [FileEntry("change", 1, 1)]})
-    ledger.hydrate({"t1": (0, [FileEntry("chunk", 3, 3)])}, 0)
+    ledger.fill({"t1": Filled(Read(100), [FileEntry("chunk", 3, 3)], 0)}, 0)
     plan = ledger.read_plan("t1", 11)
     assert (plan.state_as_of, [f.path for f in plan.state], [f.path for f in plan.tail]) == (
         10,
@@ -436,54 +502,95 @@ def test_a_snapshot_is_the_state_as_of_the_binding_where_the_table_joined(ledger
 
 def test_a_table_that_was_hydrated_once_is_not_hydrated_again(ledger: Ledger) -> None:
     ledger.open_writer("u1")
-    ledger.join([("t1", "keyed", RELATION, "b", 5)], "u1", 5, hydrated=False)
+    ledger.join([("t1", "keyed", RELATION, "b", Read(5))], "u1", 5, hydrated=False)
     first, second = FileEntry("first", 3, 3), FileEntry("second", 3, 3)
-    ledger.add_chunks([("t1", 0, first)])
+    ledger.add_chunks([("t1", Read(5), 0, first)])
     with armed("ledger.after_commit", "error"), pytest.raises(TransientError):
-        ledger.hydrate({"t1": (0, [first])}, 0)
-    ledger.add_chunks([("t1", 0, second)])
-    ledger.hydrate({"t1": (1, [second])}, 0)
+        ledger.fill({"t1": Filled(Read(5), [first], 0)}, 0)
+    ledger.add_chunks([("t1", Read(5), 0, second)])
+    ledger.fill({"t1": Filled(Read(5), [second], 1)}, 0)
     assert [file.path for file in ledger.read_plan("t1", 5).state] == ["first"]
     assert ledger.named_paths("t1") == {"first"}
 
 
-def test_a_plan_is_of_one_moment_although_another_process_folds_and_forgets_meanwhile(ledger: Ledger) -> None:
-    cluster = Ledger(ledger.path)
+def test_a_writer_that_is_opened_again_says_what_became_of_a_doubtful_append(ledger: Ledger) -> None:
     state = ledger.open_writer("u1")
-    ledger.join([("t1", "keyed", RELATION, "b", 0)], "u1", 0, hydrated=True)
-    cluster.put_state("t1", 1, 1, [FileEntry("old state", 1, 1)])
-    ledger.append("u1", state, 2, 2, {"t1": [FileEntry("change", 1, 1)]})
-
-    class Interrupted(Ledger):
-        """Between a plan's first question and its second, the cluster gets its turn."""
-
-        def _state_files(self, collection_id: str, as_of: int) -> list[FileEntry]:
-            cluster.put_state("t1", 2, 2, [FileEntry("new state", 1, 1)])
-            cluster.forget("t1", 2)
-            return super()._state_files(collection_id, as_of)
-
-    environment = Interrupted(ledger.path)
-    plan = environment.read_plan("t1", 2)
-    assert ([f.path for f in plan.state], [f.path for f in plan.tail]) == (["old state"], ["change"])
-    assert [f.path for f in ledger.read_plan("t1", 2).state] == ["new state"]
-    environment.close()
-    cluster.close()
+    for failpoint, durable in (("ledger.before_commit", False), ("ledger.after_commit", True)):
+        with armed(failpoint, "error"), pytest.raises(TransientError):
+            ledger.append("u1", state, state.ts + 5, 1, {})
+        again = ledger.open_writer("u1")
+        assert again.ts == (state.ts + 5 if durable else state.ts)
+        with pytest.raises(LedgerConflict):
+            ledger.append("u1", state, state.ts + 6, 2, {})
+        state = ledger.append("u1", again, again.ts + 1, 2, {})
 
 
-def test_a_file_that_is_no_database_is_an_error_that_says_so(tmp_path: Path) -> None:
-    (tmp_path / "metadata.sqlite").write_bytes(b"x" * 5000)
-    with pytest.raises(TransientError, match=r'could not open the metadata database ".*metadata\.sqlite"'):
-        Ledger(tmp_path / "metadata.sqlite")
+def test_timestamps_of_a_writer_only_grow(ledger: Ledger) -> None:
+    state = ledger.append("u1", ledger.open_writer("u1"), 5, "five", {})
+    for ts in (4, 5):
+        with pytest.raises(InvariantViolation, match=f"binding of u1 at {ts} follows one at 5"):
+            ledger.append("u1", state, ts, "again", {})
+    assert ledger.writer("u1") == WriterState(1, 5, "five")
 
 
-def test_a_full_disk_is_an_error_that_says_so_and_changes_nothing(ledger: Ledger) -> None:
+def test_a_name_belongs_to_the_process_that_took_it_last(metadata: Metadata) -> None:
+    first = metadata.ledger("cluster-x")
+    state = first.open_writer("u1")
+    looking, other, second = metadata.ledger(), metadata.ledger("environment"), metadata.ledger("cluster-x")
+    assert looking.incarnation == 0
+    numbers = [first.incarnation, other.incarnation, second.incarnation]
+    assert numbers == sorted(set(numbers))
+    assert looking.incarnations() == {other.incarnation, second.incarnation}
+    for step in (lambda: first.append("u1", state, 1, 1, {}), lambda: first.open_writer("u1"), first.settle):
+        with pytest.raises(LedgerConflict, match="another process has begun as cluster-x"):
+            step()
+    second.settle()
+    with pytest.raises(InvariantViolation, match="without a name"):
+        looking.settle()
+    assert second.append("u1", state, 1, 1, {}).ts == 1
+    for each in (first, looking, other, second):
+        each.close()
+
+
+def test_what_a_newer_release_has_written_is_refused_with_both_versions(metadata: Metadata) -> None:
+    metadata.ledger().close()
+    metadata.make_newer("ledger")
+    for process in (None, "cluster-x"):
+        with pytest.raises(
+            UserError, match=f"newer release: it has ledger version {NEWER}.*up to "
+        ) as caught:
+            metadata.ledger(process)
+        assert caught.value.hint is not None
+
+
+def test_while_another_process_writes_questions_are_answered_and_a_step_waits(
+    metadata: Metadata, ledger: Ledger
+) -> None:
     state = ledger.open_writer("u1")
-    ledger.join([("t1", "keyed", RELATION, "b", 0)], "u1", 0, hydrated=True)
-    pages = ledger._db.execute("PRAGMA page_count").fetchone()[0]
-    ledger._db.execute(f"PRAGMA max_page_count = {pages}")
-    many = [FileEntry(f"{'x' * 200}-{i}", 1, 1) for i in range(500)]
-    with pytest.raises(TransientError, match=r"could not write the metadata database.*full"):
-        ledger.append("u1", state, 1, 1, {"t1": many})
-    ledger._db.execute("PRAGMA max_page_count = 100000")
-    assert ledger.append("u1", state, 1, 1, {"t1": many}).ts == 1
-    assert len(ledger.read_plan("t1", 1).tail) == 500
+    with ThreadPoolExecutor(1) as pool:
+        with metadata.another_writes():
+            waiting = pool.submit(ledger.append, "u1", state, 1, 1, {})
+            with pytest.raises(TimeoutError):
+                waiting.result(0.2)
+            assert ledger.writer("u1") == state  # by another thread than the one that waits
+            looking = metadata.ledger()  # there is nothing to be brought up to date
+            assert looking.writers() == {"u1": state}
+            looking.close()
+        assert waiting.result(60).ts == 1
+
+
+def test_what_came_while_a_table_was_read_again_in_vain_is_let_go_with_that(ledger: Ledger) -> None:
+    state = ledger.append("u1", ledger.open_writer("u1"), 10, 100, {})
+    ledger.join([("t1", "counted", RELATION, "b", Read(100))], "u1", 10, hydrated=True)
+    doubt = DefiniteError("", "0/0", "in doubt", heals=True)
+    state = ledger.append("u1", state, 11, 101, {}, {"t1": doubt})
+    ledger.rejoin({"t1": Read("first")}, 11)
+    state = ledger.append("u1", state, 12, 102, {"t1": [FileEntry("in vain", 1, 1)]})
+    ledger.rejoin({"t1": Read("second")}, 12)
+    state = ledger.append("u1", state, 13, 103, {"t1": [FileEntry("later", 1, 1)]})
+    ledger.fill({"t1": Filled(Read("first"), [FileEntry("late", 5, 5, resets=True)])}, 13)
+    assert ledger.errors("t1")[0].until is None
+    ledger.fill({"t1": Filled(Read("second"), [FileEntry("whole", 5, 5, resets=True)])}, 13)
+    assert [file.path for file in ledger.read_plan("t1", 13).tail] == ["whole", "later"]
+    assert ledger.errors("t1")[0].until == 13
+    assert ledger.named_paths("t1") == {"whole", "later"}

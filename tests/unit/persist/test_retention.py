@@ -15,16 +15,18 @@ import pytest
 
 from headwater.core.change import FileEntry
 from headwater.core.errors import TransientError
+from headwater.core.points import Read
 from headwater.core.relation import Column, Relation
 from headwater.core.types import INT4
 from headwater.observe.failpoints import armed
-from headwater.persist.layout import change_file, claimed_by, state_file
+from headwater.persist.layout import UNFINISHED, change_file, claimed_by, state_file
 from headwater.persist.ledger import Ledger, LedgerConflict
+from headwater.persist.local import LocalStore
+from headwater.persist.opening import open_ledger
 from headwater.persist.retention import (
     drop_collection,
     empty_scratch,
     given_up,
-    remove_files,
     remove_forgotten,
     sweep,
 )
@@ -43,13 +45,13 @@ def put(data_dir: Path, path: str) -> FileEntry:
 
 def forget(ledger: Ledger, data_dir: Path, collection_id: str, since: int) -> int:
     paths = ledger.forget(collection_id, since)
-    remove_forgotten(data_dir, paths)
+    remove_forgotten(LocalStore(data_dir), paths)
     return len(paths)
 
 
 def swept(ledger: Ledger, data_dir: Path, *claims: int) -> list[str]:
     """What a sweep takes while these claims are held."""
-    return sorted(sweep(ledger, data_dir, lambda: set(claims)))
+    return sorted(sweep(ledger, LocalStore(data_dir), lambda: set(claims)))
 
 
 def present(data_dir: Path) -> set[str]:
@@ -63,9 +65,9 @@ def present(data_dir: Path) -> set[str]:
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
     """One table with two states: as of 2 (over a change at 1 and 2) and as of 4."""
-    made = Ledger(tmp_path / "metadata.sqlite", "cluster-x")
+    made = open_ledger(tmp_path, "cluster-x")
     writer = made.open_writer("u9")
-    made.join([("u1", "counted", RELATION, "b", 0)], "u9", 0, hydrated=True)
+    made.join([("u1", "counted", RELATION, "b", Read(0))], "u9", 0, hydrated=True)
     for ts in range(1, 6):
         writer = made.append("u9", writer, ts, ts, {"u1": [put(tmp_path, f"tables/u1/log/{ts}.parquet")]})
     made.put_state("u1", 2, 0, [put(tmp_path, "tables/u1/state/2.parquet")])
@@ -108,12 +110,14 @@ def test_a_crash_before_files_are_removed_leaves_them_to_the_sweeper(tmp_path: P
 def test_what_a_killed_environment_had_put_aside_is_removed_and_a_cluster_keeps_its_own(
     tmp_path: Path,
 ) -> None:
-    empty_scratch(tmp_path, "quickstart")  # nothing is there yet
+    empty_scratch(tmp_path, LocalStore(tmp_path), "quickstart")  # nothing is there yet
     for name in ("duckdb_temp_0.tmp", "results/p1.1/a.arrow", "cluster-quickstart/spark/a"):
         put(tmp_path, f"scratch/{name}")
-    empty_scratch(tmp_path, "quickstart")
-    left = [path for path in (tmp_path / "scratch").rglob("*") if path.is_file()]
-    assert left == [tmp_path / "scratch" / "cluster-quickstart" / "spark" / "a"]
+    with LocalStore(tmp_path).spill() as spilled:
+        (Path(spilled) / "b").touch()
+        empty_scratch(tmp_path, LocalStore(tmp_path), "quickstart")
+        left = {path for path in (tmp_path / "scratch").rglob("*") if path.is_file()}
+        assert left == {tmp_path / "scratch" / "cluster-quickstart" / "spark" / "a", Path(spilled) / "b"}
 
 
 def test_the_sweeper_takes_data_files_that_nobody_names_and_nothing_else(
@@ -134,8 +138,9 @@ def test_the_sweeper_takes_data_files_that_nobody_names_and_nothing_else(
 @pytest.mark.parametrize("make", [change_file, state_file])
 @pytest.mark.parametrize("part", [0, 17, -3])
 def test_a_files_name_tells_who_makes_it(make: Any, part: int) -> None:
-    name = make("u1", 1_700_000_000_000, part, "12-345", "0af39c21").rpartition("/")[2]
+    name = make("u1", 1_700_000_000_000, part, "12-345").rpartition("/")[2]
     assert claimed_by(name) == (12, 345)
+    assert claimed_by(f"{name}.0af39c21{UNFINISHED}") == (12, 345)
 
 
 @pytest.mark.parametrize("name", ["17-0-0af39c21.parquet", "17--1-12345678.parquet", "1.parquet", "x"])
@@ -156,27 +161,30 @@ def test_a_name_of_before_tells_nothing(name: str) -> None:
     ],
 )
 def test_a_file_is_given_up_when_its_maker_is_gone_or_says_so(maker: tuple[int, int], rubbish: bool) -> None:
-    name = state_file("u1", 9, 0, f"{maker[0]}-{maker[1]}", "0af39c21").rpartition("/")[2]
+    name = state_file("u1", 9, 0, f"{maker[0]}-{maker[1]}").rpartition("/")[2]
     assert given_up(name, current={5, 6}, own=5, under_way={1}) is rubbish
 
 
 def test_files_in_the_making_stay_until_their_maker_is_replaced(tmp_path: Path, ledger: Ledger) -> None:
-    environment = Ledger(tmp_path / "metadata.sqlite", "environment")
+    environment = open_ledger(tmp_path, "environment")
     assert environment.incarnation != ledger.incarnation
     paths = {
-        "widened": state_file("u1", 9, 0, f"{ledger.incarnation}-3", "aa"),
-        "inserted": change_file("u1", 9, 0, f"{environment.incarnation}-0", "bb"),
-        "lost": state_file("u1", 9, 0, f"{ledger.incarnation}-2", "cc"),
+        "widened": state_file("u1", 9, 0, f"{ledger.incarnation}-3"),
+        "inserted": change_file("u1", 9, 0, f"{environment.incarnation}-0"),
+        "lost": state_file("u1", 9, 0, f"{ledger.incarnation}-2"),
     }
     for path in paths.values():
         put(tmp_path, path)
-    assert swept(ledger, tmp_path, 3) == [paths["lost"]]
+    unfinished = {name: f"{path}.0af39c21{UNFINISHED}" for name, path in paths.items()}
+    for path in unfinished.values():
+        put(tmp_path, path)
+    assert swept(ledger, tmp_path, 3) == [paths["lost"], unfinished["lost"]]
     assert swept(ledger, tmp_path, 3) == []
     # The environment was killed and another one has begun; then the cluster, with a task that goes on.
-    again = Ledger(tmp_path / "metadata.sqlite", "environment")
-    assert swept(ledger, tmp_path, 3) == [paths["inserted"]]
-    successor = Ledger(tmp_path / "metadata.sqlite", "cluster-x")
-    assert swept(successor, tmp_path, 3) == [paths["widened"]]
+    again = open_ledger(tmp_path, "environment")
+    assert swept(ledger, tmp_path, 3) == [paths["inserted"], unfinished["inserted"]]
+    successor = open_ledger(tmp_path, "cluster-x")
+    assert swept(successor, tmp_path, 3) == [paths["widened"], unfinished["widened"]]
     put(tmp_path, paths["widened"])
     assert swept(successor, tmp_path, 3) == [paths["widened"]]
     # Whoever was replaced names nothing any more, and takes nothing away.
@@ -191,10 +199,10 @@ def test_files_in_the_making_stay_until_their_maker_is_replaced(tmp_path: Path, 
 
 
 def test_what_delta_names_stays_although_the_ledger_does_not_know_it(tmp_path: Path, ledger: Ledger) -> None:
-    file = put(tmp_path, state_file("u1", 5, 0, "900-1", "aa"))
-    commit_state(tmp_path, "u1", RELATION, [file], 5, 0)  # and then the process dies
+    file = put(tmp_path, state_file("u1", 5, 0, "900-1"))
+    commit_state(LocalStore(tmp_path), "u1", RELATION, [file], 5, 0)  # and then the process dies
     assert swept(ledger, tmp_path) == []
-    commit_state(tmp_path, "u1", RELATION, [put(tmp_path, "tables/u1/state/4.parquet")], 6, 0)
+    commit_state(LocalStore(tmp_path), "u1", RELATION, [put(tmp_path, "tables/u1/state/4.parquet")], 6, 0)
     assert swept(ledger, tmp_path) == [file.path]
 
 
@@ -205,8 +213,8 @@ def test_where_the_delta_log_cannot_be_read_nothing_is_taken(tmp_path: Path, led
 
 
 def test_chunks_of_a_backfill_are_not_swept(tmp_path: Path, ledger: Ledger) -> None:
-    ledger.join([("u2", "keyed", RELATION, "b", 5)], "u9", 5, hydrated=False)
-    ledger.add_chunks([("u2", 0, put(tmp_path, "tables/u2/state/named.parquet"))])
+    ledger.join([("u2", "keyed", RELATION, "b", Read(5))], "u9", 5, hydrated=False)
+    ledger.add_chunks([("u2", Read(5), 0, put(tmp_path, "tables/u2/state/named.parquet"))])
     put(tmp_path, "tables/u2/state/of a task that was tried again.parquet")
     swept(ledger, tmp_path)
     assert present(tmp_path) - EVERYTHING == {"u2/state/named.parquet"}
@@ -215,16 +223,16 @@ def test_chunks_of_a_backfill_are_not_swept(tmp_path: Path, ledger: Ledger) -> N
 def test_a_dropped_table_leaves_nothing(tmp_path: Path, ledger: Ledger) -> None:
     put(tmp_path, "tables/u1/_delta_log/0.json")
     put(tmp_path, "tables/u2/log/other.parquet")
-    drop_collection(ledger, tmp_path, "u1")
+    drop_collection(ledger, LocalStore(tmp_path), "u1")
     assert present(tmp_path) == {"u2/log/other.parquet"}
     assert not (tmp_path / "tables/u1").exists()
-    drop_collection(ledger, tmp_path, "u1")
+    drop_collection(ledger, LocalStore(tmp_path), "u1")
 
 
 def test_a_drop_that_crashed_is_finished_by_the_next_sweep(tmp_path: Path, ledger: Ledger) -> None:
     put(tmp_path, "tables/u1/_delta_log/0.json")
     with armed("retention.before_unlink", "error"), pytest.raises(TransientError):
-        drop_collection(ledger, tmp_path, "u1")
+        drop_collection(ledger, LocalStore(tmp_path), "u1")
     assert "u1/_delta_log/0.json" in present(tmp_path)
     removed = swept(ledger, tmp_path)
     assert {path.removeprefix("tables/") for path in removed} == EVERYTHING
@@ -239,19 +247,21 @@ def test_a_folder_of_no_table_goes_even_if_it_is_empty(tmp_path: Path, ledger: L
 
 
 def test_a_table_that_has_joined_but_has_no_rows_yet_keeps_its_folder(tmp_path: Path, ledger: Ledger) -> None:
-    ledger.join([("u2", "keyed", RELATION, "b", 5)], "u9", 5, hydrated=False)
+    ledger.join([("u2", "keyed", RELATION, "b", Read(5))], "u9", 5, hydrated=False)
     put(tmp_path, "tables/u2/_delta_log/0.json")
     swept(ledger, tmp_path)
     assert "u2/_delta_log/0.json" in present(tmp_path)
 
 
 def test_a_data_directory_without_tables_is_swept_too(tmp_path: Path) -> None:
-    made = Ledger(tmp_path / "metadata.sqlite", "cluster-x")
+    made = open_ledger(tmp_path, "cluster-x")
     assert swept(made, tmp_path) == []
     made.close()
 
 
 def test_removing_what_is_gone_already_is_fine(tmp_path: Path) -> None:
     put(tmp_path, "tables/u1/log/1.parquet")
-    remove_files(tmp_path, ["tables/u1/log/1.parquet", "tables/u1/log/1.parquet", "tables/u7/log/2.parquet"])
+    LocalStore(tmp_path).remove(
+        "tables/u1/log/1.parquet", "tables/u1/log/1.parquet", "tables/u7/log/2.parquet"
+    )
     assert present(tmp_path) == set()

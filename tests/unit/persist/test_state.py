@@ -21,19 +21,20 @@ from headwater.core.errors import TransientError
 from headwater.core.relation import Column, Relation
 from headwater.core.types import FACTS, FLOAT8, INT4, INT8, TEXT, SqlType, array_of, map_of, numeric
 from headwater.persist.layout import change_file, state_file, table_root
+from headwater.persist.local import LocalStore
 from headwater.persist.state import AS_OF, commit_state
-from tests.unit.persist.tables_of_files import Row, bag, write_changes, write_state
+from tests.support.tables_of_files import Row, bag, write_changes, write_state
 
 RELATION = Relation((Column("k", INT8), Column("v", TEXT)), ((0,),))
 NOW_MS = 1_700_000_000_000
 
 
 def state_of(data_dir: Path, as_of: int, rows: list[Row], part: int = 0) -> FileEntry:
-    return write_state(data_dir, state_file("u1", as_of, part, "1-1", "x"), RELATION, rows)
+    return write_state(data_dir, state_file("u1", as_of, part, "1-1"), RELATION, rows)
 
 
 def commit(data_dir: Path, files: list[FileEntry], as_of: int) -> int:
-    return commit_state(data_dir, "u1", RELATION, files, as_of, NOW_MS + as_of)
+    return commit_state(LocalStore(data_dir), "u1", RELATION, files, as_of, NOW_MS + as_of)
 
 
 def opened(data_dir: Path) -> DeltaTable:
@@ -80,9 +81,7 @@ def test_a_state_that_was_written_anew_replaces_the_old_one(tmp_path: Path) -> N
 def test_a_change_file_becomes_part_of_the_state_where_it_lies(tmp_path: Path) -> None:
     state = state_of(tmp_path, 10, [(1, "a")])
     commit(tmp_path, [state], 10)
-    changes = write_changes(
-        tmp_path, change_file("u1", 20, 0, "1-1", "x"), RELATION, [(INSERT, 5, 0, (2, "b"))]
-    )
+    changes = write_changes(tmp_path, change_file("u1", 20, 0, "1-1"), RELATION, [(INSERT, 5, 0, (2, "b"))])
     commit(tmp_path, [state, changes], 20)
     assert files_of(tmp_path) == {state.path, changes.path}
     assert rows_of(tmp_path) == bag([(1, "a"), (2, "b")])
@@ -164,8 +163,8 @@ def test_every_type_that_can_be_stored_has_a_column_in_delta(tmp_path: Path) -> 
         SqlType("record", fields=fields),
     ]
     relation = Relation(tuple(Column(f"x{i}", type_) for i, type_ in enumerate(types)))
-    file = write_state(tmp_path, state_file("u1", 1, 0, "1-1", "x"), relation, [(None,) * len(types)])
-    commit_state(tmp_path, "u1", relation, [file], 1, NOW_MS)
+    file = write_state(tmp_path, state_file("u1", 1, 0, "1-1"), relation, [(None,) * len(types)])
+    commit_state(LocalStore(tmp_path), "u1", relation, [file], 1, NOW_MS)
     assert opened(tmp_path).to_pyarrow_table().num_rows == 1
 
 

@@ -35,10 +35,10 @@ from headwater.core.types import (
     map_of,
     numeric,
 )
-from headwater.formats.arrow import arrow_type
 from headwater.formats.copy_binary import binary_to_text
 from headwater.formats.text import from_text, to_text
 from headwater.pgwire.binary import to_binary
+from tests.support.stored import stored_column
 from tests.unit.pgwire.recorded import RECORD, RECORDED
 
 ROW = SqlType("record", fields=(("f1", INT4), ("f2", TEXT), ("f3", INT8)))
@@ -49,7 +49,7 @@ def type_of(name: str) -> SqlType:
 
 
 def column(values: list[object], type_: SqlType) -> pa.Array:
-    return pa.array(values, arrow_type(type_))
+    return stored_column(values, type_)
 
 
 @pytest.mark.parametrize(("name", "text", "binary"), RECORDED)
@@ -134,7 +134,7 @@ def test_types_of_our_own_have_their_text_in_both_formats(
         (array_of(INT4), struct.pack(">iiIii", 1, 0, 23, 2_000_000_000, 1)),
         (array_of(INT4), struct.pack(">iiIii", 1, 0, 23, -1, 1)),
         (array_of(INT4), struct.pack(">iiIiii", 1, 0, 23, 1, 1, -2)),
-        (array_of(INT4), struct.pack(">iiI", 7, 0, 23)),
+        (array_of(INT4), struct.pack(">iiI", -1, 0, 23)),
         (ROW, b"\x00\x00\x00\x02"),
     ],
 )
@@ -148,6 +148,12 @@ def test_an_array_of_another_type_is_an_error() -> None:
     with pytest.raises(UserError) as raised:
         binary_to_text(struct.pack(">iiI", 0, 0, 25), array_of(INT4))
     assert raised.value.sqlstate == "42804"
+
+
+def test_an_array_of_seven_dimensions_is_one_too_many() -> None:
+    with pytest.raises(UserError, match="number of array dimensions \\(7\\) exceeds") as raised:
+        binary_to_text(struct.pack(">iiI", 7, 0, 23), array_of(INT4))
+    assert raised.value.sqlstate == "54000"
 
 
 def test_arrays_of_several_dimensions_are_understood() -> None:
@@ -187,7 +193,7 @@ def test_arrays_of_text_survive_whatever_is_in_them(values: list[list[str | None
     type_ = array_of(TEXT)
     sent = to_binary(column(list(values), type_), type_).to_pylist()
     texts = [None if data is None else binary_to_text(data, type_) for data in sent]
-    assert from_text(pa.array(texts, pa.string()), type_).to_pylist() == values
+    assert from_text(pa.array(texts, pa.string()), type_).equals(column(list(values), type_))
 
 
 @given(st.lists(st.one_of(st.none(), st.uuids())))
@@ -203,3 +209,13 @@ def test_whatever_bytes_come_there_is_text_or_a_user_error(data: bytes, type_: S
     except UserError as error:
         outcome = error.sqlstate
     assert "\x00" not in outcome
+
+
+def test_a_long_number_among_short_ones_is_sent_as_if_it_were_alone() -> None:
+    texts = ["1", "9" * 131_072 + "." + "1" * 16_383, None, "-0.5", "-1" + "0" * 400, "NaN"]
+    sent = to_binary(pa.array(texts * 20), type_of("numeric"))
+    alone = [
+        None if text is None else to_binary(pa.array([text]), type_of("numeric"))[0].as_py() for text in texts
+    ]
+    assert sent.to_pylist() == alone * 20
+    assert [value and binary_to_text(value, type_of("numeric")) for value in alone] == texts

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from headwater.core.limits import STATEMENT_BYTES_MAX
 from headwater.core.types import INT4
-from tests.unit.pgwire.driver import (
+from tests.support.wire.driver import (
     COPY_DONE,
     SYNC,
     Client,
@@ -29,7 +29,7 @@ from tests.unit.pgwire.driver import (
     query,
     text,
 )
-from tests.unit.pgwire.fake_sessions import FakeSessions, relation
+from tests.support.wire.fake_sessions import FakeSessions, relation
 
 STATEMENTS = {
     "a statement that fails": ("fail 22012 x", "22012"),

@@ -26,9 +26,9 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from headwater.core.types import BYTEA, FLOAT8, INT4, NUMERIC, TEXT, TIMESTAMPTZ, array_of
-from tests.unit.pgwire.fake_sessions import relation
+from tests.support.wire.fake_sessions import relation
+from tests.support.wire.running import WAIT_S_MAX, Running
 from tests.unit.pgwire.recorded import RECORDED
-from tests.unit.pgwire.running import WAIT_S_MAX, Running
 
 MOMENT = datetime(2024, 2, 29, 12, 34, 56, 789012, tzinfo=UTC)
 VALUES: list[tuple[str, Any]] = [
@@ -102,7 +102,15 @@ def test_psycopg_gets_back_what_it_sent(connection: Connection, name: str, value
 
 
 # What Python has no value for, or psycopg no decoder in one of the formats.
-BEYOND_PSYCOPG = ("24:00:00", "1 2 3", "3.4028235e+38")
+BEYOND_PSYCOPG = (
+    "24:00:00",
+    "1 2 3",
+    "3.4028235e+38",
+    "infinity",
+    "-infinity",
+    "5874897-12-31",
+    "[2000-01-02,infinity]",
+)
 
 
 @pytest.mark.parametrize(("name", "text"), [(n, t) for n, t, _ in RECORDED if t not in BEYOND_PSYCOPG])

@@ -14,7 +14,7 @@ from headwater.core.errors import UserError
 from headwater.pgwire import codec
 from headwater.pgwire.codec import BODY_BYTES_MAX, parse_header, parse_message
 from headwater.pgwire.steps import ProtocolViolation
-from tests.unit.pgwire import driver
+from tests.support.wire import driver
 
 words = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)
 formats = st.lists(st.integers(-(2**15), 2**15 - 1), max_size=4).map(tuple)

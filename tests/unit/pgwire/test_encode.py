@@ -15,9 +15,9 @@ from headwater.coordinator.api import CopyOut
 from headwater.core.limits import ENCODE_BYTES_MAX, RESULT_BATCH_ROWS
 from headwater.core.relation import Column
 from headwater.core.types import BOOL, BYTEA, FLOAT8, INT4, TEXT, SqlType
-from headwater.formats.copy import CSV_OPTIONS, TEXT_OPTIONS, parse_copy
 from headwater.pgwire.encode import copy_header, copy_rows, data_rows, slices
-from tests.unit.pgwire.driver import unpack, values
+from tests.support.copies import CSV_OPTIONS, TEXT_OPTIONS, parse_copy
+from tests.support.wire.driver import unpack, values
 
 COLUMNS = (Column("a", INT4), Column("b", TEXT), Column("c", BOOL))
 rows = st.lists(

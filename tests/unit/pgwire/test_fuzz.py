@@ -16,9 +16,9 @@ from structlog.testing import capture_logs
 from headwater.core.limits import MESSAGE_BYTES_MAX
 from headwater.core.types import INT4, TEXT, SqlType, array_of, numeric
 from headwater.pgwire.steps import Read
-from tests.unit.pgwire import driver
-from tests.unit.pgwire.driver import Client, goodbye
-from tests.unit.pgwire.fake_sessions import FakeSessions, relation
+from tests.support.wire import driver
+from tests.support.wire.driver import Client, goodbye
+from tests.support.wire.fake_sessions import FakeSessions, relation
 
 MESSAGE_COUNT = int(os.environ.get("HEADWATER_FUZZ_MESSAGES", "10000"))
 SEED = int(os.environ.get("HEADWATER_FUZZ_SEED", "20240229"))

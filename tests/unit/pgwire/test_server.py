@@ -16,8 +16,9 @@ import pytest
 
 from headwater.core.types import INT4, TEXT
 from headwater.pgwire import server as server_module
+from headwater.pgwire.server import PgWireServer
 from headwater.pgwire.startup import CANCEL_REQUEST
-from tests.unit.pgwire.driver import (
+from tests.support.wire.driver import (
     COPY_DONE,
     SYNC,
     TERMINATE,
@@ -32,8 +33,8 @@ from tests.unit.pgwire.driver import (
     rows_of,
     startup,
 )
-from tests.unit.pgwire.fake_sessions import relation
-from tests.unit.pgwire.running import WAIT_S_MAX, Running
+from tests.support.wire.fake_sessions import relation
+from tests.support.wire.running import WAIT_S_MAX, Running
 
 
 @pytest.fixture(params=[False, True], ids=["asyncio", "uvloop"])
@@ -88,6 +89,18 @@ class Plain:
 
     def close(self) -> None:
         self.socket.close()
+
+
+def test_an_address_is_taken_before_anybody_is_let_in(running: Running) -> None:
+    server = PgWireServer(running.sessions, "127.0.0.1", 0, False)
+    running.run(server.bind())
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", server.port), WAIT_S_MAX)
+    running.run(server.open())
+    socket.create_connection(("127.0.0.1", server.port), WAIT_S_MAX).close()
+    with pytest.raises(OSError, match="in use"):
+        running.run(PgWireServer(running.sessions, "127.0.0.1", server.port, False).bind())
+    running.run(server.stop(1.0))
 
 
 def test_messages_may_arrive_a_byte_at_a_time(running: Running) -> None:

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from headwater.core.limits import SMALL_MESSAGE_BYTES_MAX, STATEMENT_BYTES_MAX
 from headwater.core.types import INT4, TEXT
 from headwater.pgwire.steps import Flush, Read, Stopping
-from tests.unit.pgwire.driver import (
+from tests.support.wire.driver import (
     COPY_DONE,
     FLUSH,
     SYNC,
@@ -34,7 +34,7 @@ from tests.unit.pgwire.driver import (
     rows_of,
     text,
 )
-from tests.unit.pgwire.fake_sessions import FakeSessions, relation
+from tests.support.wire.fake_sessions import FakeSessions, relation
 
 
 @pytest.fixture

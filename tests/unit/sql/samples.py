@@ -41,7 +41,7 @@ SAMPLES: Final = (
     "CREATE SOURCE s IN CLUSTER c FROM KAFKA CONNECTION d.p.k (TOPIC 'it''s', GROUP ID PREFIX = x,"
     " START OFFSET (0, 10), TOPIC METADATA REFRESH INTERVAL '1 min')",
     "create source s from kafka connection k (topic t, start timestamp -3600000, start offset [])",
-    # The older form: the same statement says what becomes of the data.
+    # The legacy syntax: the same statement says what becomes of the data.
     "CREATE SOURCE s FROM LOAD GENERATOR AUCTION FOR ALL TABLES",
     "create source if not exists d.p.s (a) in cluster c from load generator counter (as of 4, up to 5)"
     " expose progress as d.p.t with (timestamp interval '2s', retain history for '1d')",
@@ -68,6 +68,9 @@ SAMPLES: Final = (
     'create table d.p.t from source d.p.s (reference public."Orders") with (text columns [a, "B"],'
     " exclude columns = (c), partition by (a), retain history for '1h')",
     "CREATE TABLE t FROM SOURCE s (REFERENCE db.public.t) WITH (IGNORE COLUMNS (x), TEXT COLUMNS ())",
+    "CREATE TABLE t FROM SOURCE s WITH (ON VALUE ERROR = FAIL)",
+    "CREATE TABLE t FROM SOURCE s WITH (ON VALUE ERROR NULL, TEXT COLUMNS (a))",
+    'CREATE TABLE t FROM SOURCE s WITH (ON VALUE ERROR = COLUMN "Lost")',
     "CREATE TABLE t FROM SOURCE s INCLUDE OFFSET",
     "CREATE TABLE IF NOT EXISTS t (a, b) FROM SOURCE s (REFERENCE t) FORMAT TEXT INCLUDE KEY AS b"
     " ENVELOPE NONE WITH (RETAIN HISTORY FOR '1h')",
@@ -113,6 +116,7 @@ SAMPLES: Final = (
     " WITH (VALIDATE true)",
     "ALTER CONNECTION IF EXISTS c DROP (SSL CERTIFICATE AUTHORITY, PORT)",
     "VALIDATE CONNECTION d.p.c",
+    "LOCK TABLE a, b.c IN ACCESS SHARE MODE",
     "VERIFY TABLE d.p.t",
     "ALTER TABLE t ADD COLUMN c FROM UPSTREAM",
     'alter table if exists d.p.t add if not exists "C", add column d from upstream, column e'
@@ -128,6 +132,7 @@ SAMPLES: Final = (
     "ALTER SOURCE IF EXISTS s SET (TIMESTAMP INTERVAL '5s')",
     "ALTER SOURCE s RESET (TIMESTAMP INTERVAL)",
     "ALTER SOURCE s REFRESH REFERENCES",
+    "ALTER SOURCE IF EXISTS s RESYNC",
     "ALTER SOURCE s ADD SUBSOURCE t",
     'alter source if exists d.p.s add table public.t as d.p.u, "V" into v with'
     " (text columns (t.a, public.t.b), exclude columns = [db.public.t.c])",
@@ -166,6 +171,7 @@ SAMPLES: Final = (
     "SELECT 1",
     "SELECT a AS of, b FROM t WHERE c = $1 ORDER BY 1 LIMIT 10",
     "SELECT * FROM t AS OF AT LEAST mz_now() + 5",
+    "SELECT * FROM t AS OF AT LEAST POSITION '16/B374D848' OF d.p.s, POSITION 42",
     "SELECT * FROM t AS of JOIN u AS v ON of.a = v.a",
     "VALUES (1)",
     "TABLE t",
@@ -197,6 +203,9 @@ SAMPLES: Final = (
     "EXPLAIN TIMESTAMP AS TEXT FOR SELECT 1 AS OF 3",
     "EXPLAIN (ENGINE duckdb) SELECT 1",
     "EXPLAIN (ENGINE = spark) (SELECT 1)",
+    "EXPLAIN ANALYZE SELECT 1",
+    "EXPLAIN (ANALYZE, BUFFERS off, FORMAT text, ENGINE spark) (SELECT 1)",
+    "EXPLAIN (VERBOSE) SELECT 1",
     "EXPLAIN MIGRATION",
     "SHOW SOURCES IN CLUSTER c FROM d.s LIKE 'a%'",
     "SHOW TABLES ON s",
@@ -228,6 +237,9 @@ SAMPLES: Final = (
     "SET x TO DEFAULT",
     "SET TIME ZONE LOCAL",
     "SET TIME ZONE 'Europe/Berlin'",
+    "SET LOCAL TIME ZONE -3.5",
+    "SET TIME ZONE INTERVAL '+02:00' HOUR TO MINUTE",
+    "SET TIME ZONE INTERVAL '-8' HOUR",
     "SET NAMES 'UTF8'",
     "SET SCHEMA 'a'",
     "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",

@@ -35,9 +35,9 @@ from headwater.sql.statements.create_table import ColumnDefinition, CreateTable
 from headwater.sql.statements.create_table_from_source import CreateTableFromSource
 from headwater.sql.statements.set_variable import SetVariable
 from headwater.sql.transaction_modes import TransactionModes
-from headwater.sql.upstreams.postgres import Postgres
 from headwater.sql.words import KEYWORDS
 from tests.unit.sql.samples import SAMPLES
+from tests.unit.sql.written import postgres
 
 names = st.text(
     st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=20
@@ -141,7 +141,7 @@ outputs = st.one_of(
     wanted=st.none() | outputs,
     progress=st.none() | paths,
 )
-def test_sources_of_the_older_form_survive(
+def test_legacy_sources_survive(
     name: Name,
     columns: list[str],
     key: list[str],
@@ -149,7 +149,9 @@ def test_sources_of_the_older_form_survive(
     wanted: Outputs | None,
     progress: Name | None,
 ) -> None:
-    upstream = Postgres(name, "p", tuple(text_columns), tuple(text_columns))
+    upstream = postgres(
+        name, publication="p", text_columns=tuple(text_columns), exclude_columns=tuple(text_columns)
+    )
     assert_round_trip(
         CreateSource(
             name, upstream, columns=tuple(columns), key=tuple(key), outputs=wanted, progress=progress

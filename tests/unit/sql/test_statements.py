@@ -53,30 +53,28 @@ from headwater.sql.statements.show_objects import ShowObjects
 from headwater.sql.statements.show_variable import ShowVariable
 from headwater.sql.statements.subscribe import KeyEnvelope, OrderItem, Subscribe, WithinTimestamp
 from headwater.sql.statements.update import Assignment, Update
-from headwater.sql.upstreams.kafka import Kafka
-from headwater.sql.upstreams.load_generator import LoadGenerator
-from headwater.sql.upstreams.mysql import MySql
-from headwater.sql.upstreams.postgres import Postgres
+from headwater.sql.upstream import TEXT_COLUMNS
 from headwater.sql.words import KEYWORDS, QUOTED, RESERVED, expand
 from tests.unit.sql.samples import SAMPLES
+from tests.unit.sql.written import generator, kafka, mysql, postgres
 
 T = Name(("t",))
 S = Name(("s",))
 DAY = Duration("1d", Interval(days=1))
 SELECT_1 = Select(SqlText("SELECT 1"))
 
-# Sources of the older form, and what else they have brought.
+# Legacy sources, and what else they have brought.
 OLDER: list[tuple[str, Statement]] = [
     (
         "CREATE SOURCE s FROM LOAD GENERATOR AUCTION FOR ALL TABLES",
-        CreateSource(S, LoadGenerator("AUCTION"), outputs=AllTables()),
+        CreateSource(S, generator("AUCTION"), outputs=AllTables()),
     ),
     (
         "CREATE SOURCE IF NOT EXISTS s (a, B) IN CLUSTER q FROM LOAD GENERATOR COUNTER"
         " EXPOSE PROGRESS AS x.t WITH (RETAIN HISTORY FOR '1d')",
         CreateSource(
             S,
-            LoadGenerator("COUNTER"),
+            generator("COUNTER"),
             "q",
             retain_history=DAY,
             if_not_exists=True,
@@ -86,17 +84,17 @@ OLDER: list[tuple[str, Statement]] = [
     ),
     (
         "CREATE SOURCE s (a, PRIMARY KEY (a, b) NOT ENFORCED) FROM LOAD GENERATOR CLOCK",
-        CreateSource(S, LoadGenerator("CLOCK"), columns=("a",), key=("a", "b")),
+        CreateSource(S, generator("CLOCK"), columns=("a",), key=("a", "b")),
     ),
     (
         "CREATE SOURCE s (PRIMARY KEY (a) NOT ENFORCED) FROM LOAD GENERATOR CLOCK",
-        CreateSource(S, LoadGenerator("CLOCK"), key=("a",)),
+        CreateSource(S, generator("CLOCK"), key=("a",)),
     ),
     (
         "CREATE SOURCE s FROM LOAD GENERATOR KEY VALUE INCLUDE OFFSET AS o ENVELOPE NONE",
         CreateSource(
             S,
-            LoadGenerator("KEY VALUE"),
+            generator("KEY VALUE"),
             encoding=Encoding(include=(MessagePart("offset", "o"),), envelope=Envelope("none")),
         ),
     ),
@@ -105,7 +103,7 @@ OLDER: list[tuple[str, Statement]] = [
         " FOR TABLES (x.t AS u, t INTO a.b, t)",
         CreateSource(
             S,
-            Postgres(Name(("c",)), "p", (Name(("x", "t", "e")),)),
+            postgres(Name(("c",)), publication="p", text_columns=(Name(("x", "t", "e")),)),
             outputs=TheseTables(
                 (Output(Name(("x", "t")), Name(("u",))), Output(T, Name(("a", "b"))), Output(T))
             ),
@@ -115,21 +113,21 @@ OLDER: list[tuple[str, Statement]] = [
         'CREATE SOURCE s FROM MYSQL CONNECTION m (IGNORE COLUMNS (x.t.e)) FOR SCHEMAS (a, "B")',
         CreateSource(
             S,
-            MySql(Name(("m",)), exclude_columns=(Name(("x", "t", "e")),)),
+            mysql(Name(("m",)), exclude_columns=(Name(("x", "t", "e")),)),
             outputs=OfSchemas(("a", "B")),
         ),
     ),
-    ("CREATE SOURCE s FROM MYSQL CONNECTION m", CreateSource(S, MySql(Name(("m",))))),
+    ("CREATE SOURCE s FROM MYSQL CONNECTION m", CreateSource(S, mysql(Name(("m",))))),
     (
         "CREATE SOURCE s FROM KAFKA CONNECTION k (TOPIC 't', START OFFSET (1, 2))",
-        CreateSource(S, Kafka(Name(("k",)), "t", start_offset=(1, 2))),
+        CreateSource(S, kafka(Name(("k",)), topic="t", start_offset=(1, 2))),
     ),
     (
         "CREATE SOURCE s FROM KAFKA CONNECTION k (TOPIC 't') KEY FORMAT TEXT VALUE FORMAT JSON"
         " INCLUDE KEY AS k, HEADER 'h' AS x BYTES ENVELOPE UPSERT (VALUE DECODING ERRORS (INLINE))",
         CreateSource(
             S,
-            Kafka(Name(("k",)), "t"),
+            kafka(Name(("k",)), topic="t"),
             encoding=Encoding(
                 Text(),
                 Json(),
@@ -206,7 +204,7 @@ VALUES: list[tuple[str, Statement]] = [
         " with (retain history = for '1d')",
         CreateSource(
             Name(("a", "B", "c")),
-            LoadGenerator("KEY VALUE", keys=4, transactional_snapshot=True),
+            generator("KEY VALUE", keys=4, transactional_snapshot=True),
             "q",
             retain_history=DAY,
         ),
@@ -322,33 +320,34 @@ def test_places_inside_of_a_nested_statement_are_in_the_whole_statement() -> Non
     assert isinstance(copy, CopyTo)
     assert isinstance(copy.source, Subscribe)
     assert copy.source.as_of is not None
+    assert copy.source.as_of.expression is not None
     assert text[copy.source.as_of.expression.offset :].startswith("5 + 6)")
 
 
-def test_names_of_the_older_form_know_where_they_stand() -> None:
+def test_names_in_the_legacy_syntax_know_where_they_stand() -> None:
     text = (
         "CREATE SOURCE s FROM POSTGRES CONNECTION c (TEXT COLUMNS (e.f)) FOR TABLES (g.h AS i)"
         " EXPOSE PROGRESS AS j"
     )
     statement = parse_statement(text)
     assert isinstance(statement, CreateSource)
-    assert isinstance(statement.upstream, Postgres)
     assert isinstance(statement.outputs, TheseTables)
     output = statement.outputs.tables[0]
-    names = (*statement.upstream.text_columns, output.reference, output.name, statement.progress)
+    names = (*statement.upstream.columns(TEXT_COLUMNS), output.reference, output.name, statement.progress)
     places = {str(name): name.position for name in names if name is not None}
     assert places == {part: text.index(part) + 1 for part in ("e.f", "g.h", "i", "j")}
 
 
-def test_a_load_generator_tells_its_options_as_they_were_written() -> None:
+def test_options_of_an_upstream_are_kept_as_they_were_written() -> None:
     statement = parse_statement(
         "CREATE SOURCE s FROM LOAD GENERATOR TPCH (TICK INTERVAL '100ms', SCALE FACTOR .5, AS OF 3)"
     )
     assert isinstance(statement, CreateSource)
-    assert isinstance(statement.upstream, LoadGenerator)
-    assert statement.upstream.written() == {"TICK INTERVAL": "100ms", "AS OF": 3, "SCALE FACTOR": 0.5}
-    assert statement.upstream.tick_interval is not None
-    assert statement.upstream.tick_interval.milliseconds == 100
+    assert dict(statement.upstream.options) == {
+        "TICK INTERVAL": Duration("100ms", Interval(microseconds=100_000)),
+        "AS OF": 3,
+        "SCALE FACTOR": 0.5,
+    }
 
 
 @pytest.mark.parametrize("text", ["true", "= on", "= 'yes'", "= 1", "", "= TRUE"])
@@ -366,7 +365,7 @@ def test_the_table_has_every_file_of_the_folder() -> None:
 
 def test_every_word_of_the_grammar_is_a_keyword() -> None:
     folder = Path(headwater.sql.__file__).parent
-    files = [*folder.glob("*.py"), *folder.glob("statements/*.py"), *folder.glob("upstreams/*.py")]
+    files = [*folder.glob("*.py"), *folder.glob("statements/*.py")]
     calls = re.compile(r"\.(?:accept|accept_any|expect|expect_any|at)\(([^()]*)\)")
     words = {
         word

@@ -6,8 +6,6 @@ so are values with awkward names; refusals with their place, where a caret stand
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,12 +15,10 @@ from headwater.core.interval import Interval
 from headwater.sql.cursor import Cursor, Name
 from headwater.sql.lexer import tokenize
 from headwater.sql.options import Duration
-from headwater.sql.upstreams import kafka, mysql
-from headwater.sql.upstreams.kafka import Kafka
-from headwater.sql.upstreams.mysql import MySql
+from headwater.sql.upstream import Upstream, parse_upstream
+from tests.unit.sql.written import kafka, mysql
 
 C = Name(("c",))
-PARSERS: dict[str, Callable[[Cursor], Kafka | MySql]] = {"KAFKA": kafka.parse, "MYSQL": mysql.parse}
 
 names = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=20)
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40)
@@ -32,41 +28,47 @@ def paths(parts_max: int) -> st.SearchStrategy[Name]:
     return st.lists(names, min_size=1, max_size=parts_max).map(lambda parts: Name(tuple(parts)))
 
 
-def parse(text: str) -> Kafka | MySql:
+def parse(text: str) -> Upstream:
     cursor = Cursor(text, tokenize(text))
-    upstream = PARSERS[cursor.take().keyword](cursor)
+    upstream = parse_upstream(cursor)
     cursor.expect_end()
     return upstream
 
 
-VALUES: list[tuple[str, Kafka | MySql]] = [
-    ("KAFKA CONNECTION c", Kafka(C)),
-    ("kafka connection d.S.c (topic orders)", Kafka(Name(("d", "s", "c")), "orders")),
-    ("KAFKA CONNECTION c (TOPIC = 'it''s')", Kafka(C, "it's")),
+VALUES: list[tuple[str, Upstream]] = [
+    ("KAFKA CONNECTION c", kafka(C)),
+    ("kafka connection d.S.c (topic orders)", kafka(Name(("d", "s", "c")), topic="orders")),
+    ("KAFKA CONNECTION c (TOPIC = 'it''s')", kafka(C, topic="it's")),
     (
         "KAFKA CONNECTION c (GROUP ID PREFIX 'x', START OFFSET (0, 10, 9223372036854775807), TOPIC 't')",
-        Kafka(C, "t", "x", (0, 10, 2**63 - 1)),
+        kafka(C, topic="t", group_id_prefix="x", start_offset=(0, 10, 2**63 - 1)),
     ),
-    ("KAFKA CONNECTION c (TOPIC 't', START OFFSET = [7])", Kafka(C, "t", start_offset=(7,))),
-    ("KAFKA CONNECTION c (TOPIC 't', START OFFSET = ())", Kafka(C, "t")),
-    ("KAFKA CONNECTION c (TOPIC 't', START TIMESTAMP 0)", Kafka(C, "t", start_timestamp=0)),
-    ("KAFKA CONNECTION c (TOPIC 't', START TIMESTAMP=-1000)", Kafka(C, "t", start_timestamp=-1000)),
+    ("KAFKA CONNECTION c (TOPIC 't', START OFFSET = [7])", kafka(C, topic="t", start_offset=(7,))),
+    ("KAFKA CONNECTION c (TOPIC 't', START OFFSET = ())", kafka(C, topic="t")),
+    ("KAFKA CONNECTION c (TOPIC 't', START TIMESTAMP 0)", kafka(C, topic="t", start_timestamp=0)),
+    ("KAFKA CONNECTION c (TOPIC 't', START TIMESTAMP=-1000)", kafka(C, topic="t", start_timestamp=-1000)),
     (
         "KAFKA CONNECTION c (TOPIC METADATA REFRESH INTERVAL INTERVAL '30s', TOPIC = metadata)",
-        Kafka(C, "metadata", topic_metadata_refresh_interval=Duration("30s", Interval(0, 0, 30_000_000))),
+        kafka(
+            C, topic="metadata", topic_metadata_refresh_interval=Duration("30s", Interval(0, 0, 30_000_000))
+        ),
     ),
-    ("MYSQL CONNECTION c", MySql(C)),
-    ('mysql connection d.s."C"', MySql(Name(("d", "s", "C")))),
+    ("MYSQL CONNECTION c", mysql(C)),
+    ('mysql connection d.s."C"', mysql(Name(("d", "s", "C")))),
     (
         "MYSQL CONNECTION c (TEXT COLUMNS (s.t.a, t.b), EXCLUDE COLUMNS = [s.t.d])",
-        MySql(C, (Name(("s", "t", "a")), Name(("t", "b"))), (Name(("s", "t", "d")),)),
+        mysql(
+            C,
+            text_columns=(Name(("s", "t", "a")), Name(("t", "b"))),
+            exclude_columns=(Name(("s", "t", "d")),),
+        ),
     ),
-    ("MYSQL CONNECTION c (IGNORE COLUMNS (t.a))", MySql(C, exclude_columns=(Name(("t", "a")),))),
-    ("MYSQL CONNECTION c (TEXT COLUMNS (), IGNORE COLUMNS ())", MySql(C)),
+    ("MYSQL CONNECTION c (IGNORE COLUMNS (t.a))", mysql(C, exclude_columns=(Name(("t", "a")),))),
+    ("MYSQL CONNECTION c (TEXT COLUMNS (), IGNORE COLUMNS ())", mysql(C)),
 ]
 
 
-def assert_round_trip(upstream: Kafka | MySql) -> None:
+def assert_round_trip(upstream: Upstream) -> None:
     sql = upstream.render()
     again = parse(sql)
     assert again == upstream
@@ -74,7 +76,7 @@ def assert_round_trip(upstream: Kafka | MySql) -> None:
 
 
 @pytest.mark.parametrize(("text", "upstream"), VALUES)
-def test_an_upstream_is_this_value_and_is_read_back_as_it(text: str, upstream: Kafka | MySql) -> None:
+def test_an_upstream_is_this_value_and_is_read_back_as_it(text: str, upstream: Upstream) -> None:
     assert parse(text) == upstream
     assert_round_trip(upstream)
 
@@ -102,7 +104,15 @@ def test_the_rendered_text_is_canonical() -> None:
 def test_topics_survive(
     connection: Name, topic: str | None, prefix: str | None, offsets: list[int], timestamp: int | None
 ) -> None:
-    assert_round_trip(Kafka(connection, topic, prefix, tuple(offsets), timestamp))
+    assert_round_trip(
+        kafka(
+            connection,
+            topic=topic,
+            group_id_prefix=prefix,
+            start_offset=tuple(offsets),
+            start_timestamp=timestamp,
+        )
+    )
 
 
 @given(
@@ -111,11 +121,15 @@ def test_topics_survive(
     exclude_columns=st.lists(paths(4), max_size=3),
 )
 def test_columns_survive(connection: Name, text_columns: list[Name], exclude_columns: list[Name]) -> None:
-    assert_round_trip(MySql(connection, tuple(text_columns), tuple(exclude_columns)))
+    assert_round_trip(
+        mysql(connection, text_columns=tuple(text_columns), exclude_columns=tuple(exclude_columns))
+    )
 
 
 def test_a_connection_knows_where_it_stands() -> None:
-    assert parse("KAFKA CONNECTION d.c (TOPIC 't')").connection.position == len("KAFKA CONNECTION ") + 1
+    connection = parse("KAFKA CONNECTION d.c (TOPIC 't')").connection
+    assert connection is not None
+    assert connection.position == len("KAFKA CONNECTION ") + 1
 
 
 REFUSED = [
@@ -131,11 +145,11 @@ REFUSED = [
     ("KAFKA CONNECTION c (TOPIC 'a', ^TOPIC 'b')", "42601", "TOPIC specified more than once"),
     ("KAFKA CONNECTION c (START OFFSET ^1)", "42601", 'Expected left parenthesis, found number "1"'),
     ("KAFKA CONNECTION c (START OFFSET (1, ^a))", "42601", 'Expected literal integer, found identifier "a"'),
-    ("KAFKA CONNECTION c (START OFFSET ^(0, -1))", "XX000", "START OFFSET must be a nonnegative integer"),
+    ("KAFKA CONNECTION c (START OFFSET ^(0, -1))", "22023", "START OFFSET must be a nonnegative integer"),
     ("KAFKA CONNECTION c (START TIMESTAMP -^a)", "42601", 'Expected literal integer, found identifier "a"'),
     (
         "KAFKA CONNECTION c (TOPIC METADATA REFRESH INTERVAL ^'-1s')",
-        "XX000",
+        "22023",
         "cannot convert negative interval to duration",
     ),
     ("KAFKA CONNECTION c (TOPIC 't'^", "42601", "Expected right parenthesis, found EOF"),
@@ -145,7 +159,7 @@ REFUSED = [
         "42601",
         'Expected one of TEXT or EXCLUDE or IGNORE or DETAILS, found identifier "publication"',
     ),
-    ("MYSQL CONNECTION c (DETAILS = ^'aa')", "XX000", "CREATE SOURCE specifies DETAILS option"),
+    ("MYSQL CONNECTION c (DETAILS = ^'aa')", "22023", "CREATE SOURCE specifies DETAILS option"),
     (
         "MYSQL CONNECTION c ^(EXCLUDE COLUMNS (t.a), IGNORE COLUMNS (t.b))",
         "42601",

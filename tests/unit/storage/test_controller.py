@@ -36,6 +36,9 @@ class NoSupervisor:
     def healthy(self) -> None:
         return None
 
+    def why_ended(self) -> str | None:
+        return None
+
     async def stop(self, told: bool) -> None:
         return None
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from headwater.core.limits import STATUS_HISTORY_DROPPED_MAX, STATUS_HISTORY_ENTRIES_MAX
 from headwater.core.protocol import Statistics, Status
-from headwater.storage.health import COUNTERS, Health
+from headwater.storage.health import COUNTERS, Health, shown
 
 
 class CountersOverRestarts(RuleBasedStateMachine):
@@ -67,7 +68,15 @@ def test_gauges_are_those_of_the_process_that_runs() -> None:
     health = Health()
     health.hear_statistics(Statistics("u1", {"offset_known": 7, "snapshot_committed": True}))
     health.settle()
-    assert health.numbers["u1"].current == {"snapshot_committed": True}
+    numbers = health.numbers["u1"]
+    assert (numbers.gauge("offset_known"), numbers.gauge("offset_known", also_gone=True)) == (None, 7)
+    again = Health()
+    again.restore_numbers(json.loads(json.dumps(health.numbers_to_json())))
+    assert again.numbers["u1"].gauge("offset_known", also_gone=True) == 7
+    again.hear_statistics(Statistics("u1", {"offset_known": 9}))
+    assert again.numbers["u1"].gauge("offset_known", also_gone=True) == 9
+    again.restore_numbers({"u2": [{"ticks": 1}, {}]})  # as an earlier release has kept them
+    assert again.numbers["u2"].counter("ticks") == 1
 
 
 def test_a_status_is_news_only_once() -> None:
@@ -142,3 +151,107 @@ def test_a_status_that_is_said_again_later_keeps_the_time_it_began() -> None:
     health.hear_status(Status("u1", "running", None, None, 1))
     assert not health.hear_status(Status("u1", "running", None, None, 9))
     assert health.statuses["u1"].at_ms == 1
+
+
+def said(word: str | None, at_ms: int, id_: str = "u2") -> Status | None:
+    return None if word is None else Status(id_, word, f"why {word}", None, at_ms)
+
+
+@pytest.mark.parametrize(
+    ("own", "source", "expected"),
+    [
+        ("running", "running", "running"),
+        ("starting", "running", "starting"),
+        (None, "running", None),
+        ("running", "stalled", "stalled"),
+        ("starting", "stalled", "stalled"),
+        (None, "stalled", "stalled"),
+        ("running", "paused", "paused"),
+        ("running", "starting", "starting"),
+        ("running", "failed", "failed"),
+        ("stalled", "running", "stalled"),
+        ("stalled", "stalled", "own"),
+        ("stalled", "starting", "own"),
+        ("stalled", "paused", "paused"),
+        ("failed", "running", "own"),
+        ("failed", "stalled", "own"),
+        ("failed", "paused", "own"),
+        ("failed", None, "own"),
+    ],
+)
+def test_a_table_does_no_better_than_its_source_unless_it_has_ended(
+    own: str | None, source: str | None, expected: str | None
+) -> None:
+    status = shown("u2", said(own, 5), said(source, 9, "u1"))
+    if expected is None or (own is None and source == "running"):
+        assert status is None
+    else:
+        assert status is not None
+        assert status.id == "u2"
+        assert status.status == (own if expected == "own" else expected)
+        assert status.error == f"why {own if expected == 'own' else expected}"
+
+
+def test_the_history_of_a_table_tells_what_its_source_did_to_it() -> None:
+    health = Health()
+    health.feeds("u1", ["u2", "u3"])
+    for id_, word in (
+        *(("u1", "starting"), ("u1", "running"), ("u2", "starting"), ("u2", "running"), ("u3", "running")),
+        *(("u1", "stalled"), ("u1", "running"), ("u2", "failed"), ("u1", "paused"), ("u1", "running")),
+    ):
+        health.hear_status(Status(id_, word, None, None, health.recorded + 1))
+    health.forget("u2", 99)
+    told = {id_: " ".join(entry.status for entry in health.history[id_]) for id_ in ("u2", "u3")}
+    assert told == {
+        "u2": "starting running stalled running failed dropped",
+        "u3": "starting running stalled running paused starting running",
+    }
+    for entries in health.history.values():
+        times = [entry.at_ms for entry in entries]
+        assert times == sorted(times)
+
+
+def test_a_table_that_joins_a_source_that_stands_still_shows_that() -> None:
+    health = Health()
+    health.hear_status(Status("u1", "paused", None, "no replica", 1))
+    assert health.feeds("u1", ["u2"]) == [Status("u2", "paused", None, "no replica", 1)]
+    assert health.feeds("u1", ["u2"]) == []
+    assert health.statuses["u2"].hint == "no replica"
+
+
+def test_what_had_failed_has_failed_after_a_restart() -> None:
+    before, after = Health(), Health()
+    for id_, word in (("u1", "running"), ("u2", "failed"), ("u3", "running"), ("u4", "failed")):
+        before.hear_status(Status(id_, word, f"why {word}", "a hint", 5))
+    before.forget("u4", 6)
+    after.restore_history(json.loads(json.dumps(before.history_to_json())))
+    after.feeds("u1", ["u2", "u3"])
+    after.hear_status(Status("u1", "starting", None, None, 9))
+    assert {id_: status.status for id_, status in after.statuses.items()} == {
+        "u1": "starting",
+        "u2": "failed",
+        "u3": "starting",
+    }
+    assert list(after.history["u2"]) == list(before.history["u2"])
+
+
+def test_a_table_that_runs_and_has_rows_that_cannot_be_read_is_stalled_until_it_has_none() -> None:
+    health = Health()
+    health.feeds("u1", ["u2"])
+    for id_ in ("u1", "u2"):
+        health.hear_status(Status(id_, "running", None, None, 1))
+    for _ in range(2):
+        health.hear_flaws("u2", ("row 1 cannot be read", "Change it."), 5)
+    assert health.statuses["u2"] == Status("u2", "stalled", "row 1 cannot be read", "Change it.", 5)
+    health.hear_status(Status("u2", "running", None, None, 6))
+    assert health.statuses["u2"].status == "stalled"
+    health.hear_flaws("u2", None, 7)
+    assert health.statuses["u2"] == Status("u2", "running", None, None, 7)
+    assert [(s.status, s.at_ms) for s in health.history["u2"]] == [
+        ("running", 1),
+        ("stalled", 5),
+        ("running", 7),
+    ]
+    health.hear_flaws("u2", ("row 2 cannot be read", None), 8)
+    health.hear_status(Status("u1", "paused", None, None, 9))
+    assert health.statuses["u2"].status == "paused"

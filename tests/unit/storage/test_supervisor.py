@@ -1,6 +1,7 @@
 """The supervisor: a cluster's process is started, started again, and ended.
 
-Method: a shell script stands in the interpreter's place, so that no Spark is started.
+Method: a shell script stands in the interpreter's place, so that no Spark is started.  It holds the
+cluster's lock while it lives, as a cluster does.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ import uvloop
 
 from headwater.observe import metrics
 from headwater.options import LogOptions, SparkOptions, UnixAddress
+from headwater.persist.layout import cluster_lock
 from headwater.storage import supervisor as module
-from headwater.storage.supervisor import Supervisor
+from headwater.storage.supervisor import ADOPTED_ENDED, Supervisor
 from tests.support.server import alive, eventually
 
 
@@ -31,8 +33,10 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     script.write_text(
         f"""#!/bin/sh
 [ -e {tmp_path}/deaf ] && trap "" TERM
+exec 9>>{cluster_lock(tmp_path, "quickstart")}
+flock --nonblock 9 || exit 3
 echo "$$ $*" >>{path}
-while :; do sleep 0.05; done
+exec sleep 600  # no child, which would hold the lock for a moment longer
 """
     )
     script.chmod(0o755)
@@ -95,3 +99,25 @@ def test_a_process_is_ended_also_when_it_does_not_listen(
 
     run(work())
     assert not alive(pids(started)[0])
+
+
+def test_how_a_process_ended_is_told_as_far_as_it_can_be_known(tmp_path: Path, started: Path) -> None:
+    async def work() -> None:
+        watched = supervisor(tmp_path)
+        assert watched.why_ended() is None
+        await watched.ensure()
+        pid = eventually(lambda: pids(started))[0]
+        earlier = supervisor(tmp_path)
+        earlier.adopted_pid = pid
+        assert earlier.why_ended() is None
+        os.kill(pid, signal.SIGKILL)
+        eventually(lambda: earlier.why_ended() == ADOPTED_ENDED)
+        os.kill(pid, 0)  # nobody has waited for it: its number is still there, and says nothing
+        assert await earlier.ensure() == ADOPTED_ENDED
+        eventually(lambda: len(pids(started)) == 2)
+        assert earlier.why_ended() is None
+        await earlier.stop(told=False)
+        assert await watched.ensure() == "the process was ended by signal 9"
+        await watched.stop(told=False)
+
+    run(work())

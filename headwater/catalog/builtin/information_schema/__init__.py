@@ -1,4 +1,4 @@
 """The SQL standard's catalog; only the session's database is visible here.
 
-One relation per module, each with the attribute `RELATION`.
+One relation per module, each with the attribute `RELATION`; those that never have rows are in `empty.py`.
 """

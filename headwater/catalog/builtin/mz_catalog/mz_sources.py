@@ -13,13 +13,14 @@ def _connection_id(state: CatalogState, source: Item) -> str | None:
     ingestion = state.ingestion_of(source)
     if not ingestion.ingests or source.parent_id is not None:
         return None
-    connection_id = ingestion.details["options"].get("connection_id")
+    connection_id = ingestion.ingestion.options.get("connection_id")
     return None if connection_id is None else str(connection_id)
 
 
 def _rows(facts: SystemFacts) -> Columns:
     state = facts.state
     sources = [item for item in state.items.values() if item.kind == "source"]
+    encodings = [source.encoding for source in sources]
     return {
         "id": [s.id for s in sources],
         "oid": [s.oid for s in sources],
@@ -28,9 +29,9 @@ def _rows(facts: SystemFacts) -> Columns:
         "type": [state.source_type(s) for s in sources],
         "connection_id": [_connection_id(state, s) for s in sources],
         "size": None,
-        "envelope_type": [s.details.get("envelope_type") for s in sources],
-        "key_format": [s.details.get("key_format") for s in sources],
-        "value_format": [s.details.get("value_format") for s in sources],
+        "envelope_type": [None if e is None else e.envelope_type for e in encodings],
+        "key_format": [None if e is None else e.key_format for e in encodings],
+        "value_format": [None if e is None else e.value_format for e in encodings],
         "cluster_id": [s.cluster_id for s in sources],
         "owner_id": [s.owner_id for s in sources],
         "privileges": [privileges(s.owner_id, "source") for s in sources],

@@ -9,7 +9,7 @@ from headwater.catalog.builtin.values import moment
 
 
 def _rows(facts: SystemFacts) -> Columns:
-    usages = facts.storage_usage()
+    usages = facts.storage_usage_history()
     return {
         "object_id": [u.id for u in usages],
         "size_bytes": [u.size_bytes for u in usages],

@@ -5,7 +5,6 @@ from __future__ import annotations
 from headwater.catalog.builtin.facts import SystemFacts
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import BuiltinTable, Columns
-from headwater.core.limits import RETAIN_HISTORY_MS_DEFAULT
 
 
 def _rows(facts: SystemFacts) -> Columns:
@@ -13,7 +12,7 @@ def _rows(facts: SystemFacts) -> Columns:
     return {
         "id": [item.id for item in kept],
         "strategy": "FOR",
-        "value": [str(item.details.get("retain_history_ms", RETAIN_HISTORY_MS_DEFAULT)) for item in kept],
+        "value": [str(item.retain_history_ms) for item in kept],
     }
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from headwater.catalog.builtin.facts import SystemFacts
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import BuiltinTable, Columns
-from headwater.catalog.state import Cluster
+from headwater.catalog.state import Cluster, replica_ids
 
 
 def _replicas(cluster: Cluster) -> str | None:
-    names = [f"r{place} ({cluster.size})" for place in range(1, cluster.replication_factor + 1)]
+    names = [f"r{place} ({cluster.size})" for place, _ in enumerate(replica_ids(cluster), start=1)]
     return ", ".join(names) or None
 
 

@@ -8,26 +8,22 @@ from headwater.catalog.builtin.table import BuiltinTable, Columns
 from headwater.catalog.builtin.values import moment
 
 
-def _namespace(value: object) -> str | None:
-    """Of a path of namespaces the last one says enough."""
-    if isinstance(value, list):
-        return str(value[-1]) if value else None
-    return None if value is None else str(value)
-
-
 def _rows(facts: SystemFacts) -> Columns:
     references = [
         (item, reference)
         for item in facts.state.items.values()
         if item.ingests
-        for reference in item.details["references"]
+        for reference in item.ingestion.references
     ]
     return {
         "source_id": [facts.state.named_source(item.id).id for item, _ in references],
-        "namespace": [_namespace(reference.get("namespace")) for _, reference in references],
-        "name": [reference["name"] for _, reference in references],
-        "updated_at": [moment(item.details["references_updated_at_ms"]) for item, _ in references],
-        "columns": [reference.get("columns") for _, reference in references],
+        # Of a path of namespaces the last one says enough.
+        "namespace": [
+            reference.namespace[-1] if reference.namespace else None for _, reference in references
+        ],
+        "name": [reference.name for _, reference in references],
+        "updated_at": [moment(item.ingestion.references_updated_at_ms) for item, _ in references],
+        "columns": [list(reference.columns) for _, reference in references],
     }
 
 

@@ -11,6 +11,6 @@ RELATION = BuiltinTable(
     name="mz_source_statistics",
     description="What sources and their tables have read and written.",
     columns=STATISTICS_COLUMNS,
-    rows=lambda facts: statistics_rows(with_exports(facts)),
+    rows=lambda facts: statistics_rows(with_exports(facts.state, facts.statistics())),
     scope="moment",
 )

@@ -11,6 +11,6 @@ RELATION = BuiltinTable(
     name="mz_source_statistics_with_history",
     description="What sources and their tables have read and written, across restarts.",
     columns=STATISTICS_COLUMNS,
-    rows=lambda facts: statistics_rows(with_exports(facts)),
+    rows=lambda facts: statistics_rows(with_exports(facts.state, facts.statistics_history())),
     scope="moment",
 )

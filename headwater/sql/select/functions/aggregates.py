@@ -11,9 +11,9 @@ Not here: window functions proper (windows.py).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
-from headwater.core.errors import not_supported
 from headwater.core.types import (
     BOOL,
     BYTEA,
@@ -40,6 +40,7 @@ from headwater.core.types import (
     list_of,
     numeric,
 )
+from headwater.sql.select.functions.array_forms import of_list, stacked
 from headwater.sql.select.functions.comparisons import sort_key
 from headwater.sql.select.functions.entry import Form, Function, TypeRule, Wanted
 from headwater.sql.select.functions.forms import (
@@ -53,6 +54,7 @@ from headwater.sql.select.functions.forms import (
     failure,
     first,
     numeric_call,
+    numeric_nan,
     numeric_text,
     type_text,
 )
@@ -93,13 +95,21 @@ _ORDERED: Final[tuple[Wanted, ...]] = (
 def _numeric_sum(engine: str, texts: Texts, types: Types) -> str:
     if types[0].scale is None:
         return numeric_call(engine, "hw_numeric_sum", f"<<list|{texts[0]}>>")
-    return cast_to(engine, f"<<sum|{texts[0]}>>", types[0])
+    return _decimal_sum(engine, texts[0], types[0], types[0].scale)
+
+
+def _decimal_sum(engine: str, text: str, type_: SqlType, scale: int) -> str:
+    """NaN, which is the greatest decimal, if there is one among them."""
+    nan = numeric_nan(scale)
+    total = cast_to(engine, f"<<sum|nullif({text}, {nan})>>", type_)
+    return f"(CASE WHEN <<max|{text}>> = {nan} THEN {nan} ELSE {total} END)"
 
 
 def _numeric_average(engine: str, texts: Texts, types: Types) -> str:
-    total = numeric_text(engine, f"<<sum|{texts[0]}>>", types[0])
     if types[0].scale is None:
         total = call(engine, "hw_numeric_sum", f"<<list|{texts[0]}>>")
+    else:
+        total = numeric_text(engine, _decimal_sum(engine, texts[0], types[0], types[0].scale), types[0])
     return _divided(engine, total, texts[0])
 
 
@@ -210,8 +220,10 @@ def _variances() -> list[Function]:
 
 def _numeric_variance(word: str) -> Make:
     def make(engine: str, texts: Texts, types: Types) -> str:
-        string = "STRING" if engine == SPARK else "VARCHAR"
-        return numeric_call(engine, f"hw_numeric_{word}", f"<<list|CAST({texts[0]} AS {string})>>")
+        value = f"CAST({texts[0]} AS {'STRING' if engine == SPARK else 'VARCHAR'})"
+        if types[0].kind == "numeric" and types[0].scale is not None:
+            value = numeric_text(engine, texts[0], types[0])
+        return numeric_call(engine, f"hw_numeric_{word}", f"<<list|{value}>>")
 
     return make
 
@@ -237,9 +249,15 @@ def _pair(engine: str, first_text: str, second_text: str) -> str:
 
 
 def _array_type(types: Types) -> SqlType:
-    if types[0].element is not None and types[0].kind == "array":
-        raise not_supported("multidimensional arrays")
-    return array_of(types[0])
+    return types[0] if types[0].kind == "array" else array_of(types[0])
+
+
+def _array_agg(engine: str, texts: Texts, types: Types) -> str:
+    """Of arrays one that has a dimension more."""
+    gathered = f"<<list|{texts[0]}>>"
+    if types[0].kind == "array":
+        return stacked(engine, gathered, types[0], accumulated=True)
+    return of_list(engine, gathered)
 
 
 def _documents(kernel: str) -> tuple[Form, Form]:
@@ -260,13 +278,16 @@ def _documents(kernel: str) -> tuple[Form, Form]:
 
 def _collections() -> list[Function]:
     entries = [
-        _aggregate("array_agg", ("anyelement",), _array_type, "<<list|{0}>>"),
+        _aggregate("array_agg", ("anyelement",), _array_type, *both(_array_agg)),
         _aggregate("list_agg", ("anyelement",), lambda types: list_of(types[0]), "<<list|{0}>>"),
         _aggregate("string_agg", (TEXT, TEXT), TEXT, *both(_string_agg("hw_string_agg"))),
         _aggregate("string_agg", (BYTEA, BYTEA), BYTEA, *both(_string_agg("hw_bytea_agg"))),
     ]
-    entries.append(_aggregate("jsonb_agg", ("any",), JSONB, *_documents("hw_jsonb_agg")))
-    entries.append(_aggregate("jsonb_object_agg", ("any", "any"), JSONB, *_documents("hw_jsonb_object_agg")))
+    documents = (
+        _aggregate("jsonb_agg", ("any",), JSONB, *_documents("hw_jsonb_agg")),
+        _aggregate("jsonb_object_agg", ("any", "any"), JSONB, *_documents("hw_jsonb_object_agg")),
+    )
+    entries += [replace(entry, zoned=True) for entry in documents]
     return entries
 
 

@@ -18,7 +18,17 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from headwater.core.errors import not_supported
-from headwater.core.types import FACTS, RANGES, REGISTERED, SqlType, array_of, format_type, numeric
+from headwater.core.types import FACTS, RANGES, REGISTERED, TIMESTAMP, SqlType, array_of, format_type, numeric
+from headwater.sql.select.functions.array_forms import (
+    each,
+    flat,
+    listed,
+    mapped,
+    named,
+    of_list,
+    packed,
+    size,
+)
 from headwater.sql.select.functions.entry import Form
 from headwater.sql.select.functions.forms import (
     DUCKDB,
@@ -28,13 +38,17 @@ from headwater.sql.select.functions.forms import (
     bound,
     call,
     cast_to,
+    day_cast,
     failure,
     numeric_bare,
+    numeric_nan,
     numeric_text,
+    quoted,
     trimmed,
     type_text,
-    untrimmed,
+    unless_nan,
 )
+from headwater.sql.select.functions.written import untrimmed
 from headwater.sql.select.kernels.casts import ARRAYS_READ, READ_AS
 
 Context = Literal["implicit", "assignment", "explicit"]
@@ -110,15 +124,20 @@ def _float_to_integer(engine: str, text: str, source: SqlType, target: SqlType) 
 def _numeric_to_integer(engine: str, text: str, source: SqlType, target: SqlType) -> str:
     if source.scale is None:
         if target.kind in _SIGNED:
-            return call(engine, f"hw_numeric_to_{target.kind}", untrimmed(engine, text))
-        text = _fitted(engine, text, numeric(0))
-        return _checked(engine, text, target, target.kind)
-    if engine == DUCKDB:
-        return cast_to(engine, text, target)
-    rounded = text if source.scale == 0 else f"round({text}, 0)"
-    if target.kind in _SIGNED:
-        return cast_to(engine, rounded, target)
-    return _checked(engine, rounded, target, target.kind)
+            return call(engine, f"hw_numeric_to_{target.kind}", untrimmed(text))
+        text, source = _fitted(engine, text, numeric(0)), numeric(0)
+
+    def make(values: Texts) -> str:
+        if engine == DUCKDB and target.kind in _INTEGERS:
+            return cast_to(engine, values[0], target)
+        rounded = values[0] if source.scale == 0 else f"round({values[0]}, 0)"
+        if target.kind in _SIGNED:
+            return cast_to(engine, rounded, target)
+        return _checked(engine, rounded, target, target.kind)
+
+    nan = failure(engine, f"cannot convert NaN to {FACTS[target.kind].name}", "0A000")
+    # Opaque to what computes with it: an integer is never NaN.
+    return str(unless_nan(engine, (text,), (source,), nan, make))
 
 
 # Numerics
@@ -137,18 +156,21 @@ def _to_numeric(engine: str, text: str, source: SqlType, target: SqlType) -> str
         return numeric_bare(engine, text, source)
     if source.scale is None:
         return _fitted(engine, text, target)
-    return text if source.scale == target.scale else cast_to(engine, text, target)
+    if source.scale == target.scale:
+        return text
+    nan = numeric_nan(target.scale)
+    return unless_nan(engine, (text,), (source,), nan, lambda values: cast_to(engine, values[0], target))
 
 
 def _fitted(engine: str, text: str, target: SqlType) -> str:
     """An unconstrained numeric as a decimal."""
-    fit = call(engine, "hw_numeric_fit", untrimmed(engine, text), str(target.scale))
+    fit = call(engine, "hw_numeric_fit", untrimmed(text), str(target.scale))
     return cast_to(engine, fit, target)
 
 
 def _numeric_to_float(engine: str, text: str, source: SqlType, target: SqlType) -> str:
     # Through text, because the engines' own conversion is not correctly rounded.
-    double = call(engine, "hw_numeric_to_float8", untrimmed(engine, text))
+    double = call(engine, "hw_numeric_to_float8", untrimmed(text))
     if source.scale is not None:
         double = f"CAST({numeric_text(engine, text, source)} AS DOUBLE)"
     if target.kind == "float8":
@@ -175,7 +197,7 @@ def _to_text(engine: str, text: str, source: SqlType, target: SqlType) -> str:
     match source.kind:
         case "text" | "varchar" | "name" | '"char"' | "uuid" | "json" | "jsonb" | "unknown" | "mz_aclitem":
             return text
-        case kind if kind in RANGES:
+        case kind if kind in RANGES and not source.zone:
             return text
         case "char":
             return f"rtrim({text})" if engine == SPARK else f"rtrim({text}, ' ')"
@@ -196,7 +218,7 @@ def _to_text(engine: str, text: str, source: SqlType, target: SqlType) -> str:
 def _limited(engine: str, text: str, target: SqlType, assignment: bool) -> str:
     """Cut or refuse what is longer than the type allows, pad char."""
     if target.kind == '"char"':
-        return f"substring({text}, 1, 1)"
+        return call(engine, "hw_text_to_byte", text)
     if target.kind == "name":
         return text
     if target.length is None:
@@ -221,12 +243,19 @@ def _text_cast(assignment: bool) -> Make:
 def _from_text(engine: str, text: str, source: SqlType, target: SqlType) -> str:
     if target.kind in REGISTERED:
         return call(engine, "hw_text_to_oid", text)
-    read = call(engine, f"hw_text_to_{target.kind}", text)
+    read = _read(engine, f"hw_text_to_{target.kind}", text, target)
     if target.kind == "numeric":
         return _modified(engine, trimmed(engine, read), target)
     if target.kind in _UNSIGNED:
         return cast_to(engine, read, target)
     return _modified(engine, read, target)
+
+
+def _read(engine: str, kernel: str, text: str, type_: SqlType) -> str:
+    """What a kernel reads in a text, where it matters by whose clocks."""
+    if not type_.zone:
+        return call(engine, kernel, text)
+    return call(engine, f"{kernel}_in_zone", text, quoted(type_.zone, engine))
 
 
 def _modified(engine: str, text: str, target: SqlType) -> str:
@@ -258,12 +287,38 @@ def _native(engine: str, text: str, source: SqlType, target: SqlType) -> str:
     return cast_to(engine, text, target)
 
 
+def _between_days(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    if target.zone:
+        return _of_clock(engine, day_cast(engine, text, source, TIMESTAMP), target)
+    if source.zone:
+        return day_cast(engine, _clock(engine, text, source), TIMESTAMP, target)
+    return day_cast(engine, text, source, target)
+
+
 def _between_times(engine: str, text: str, source: SqlType, target: SqlType) -> str:
-    # Both engines run in UTC, so a change of zone is a change of type.
-    return _rescaled(engine, cast_to(engine, text, target), source, target)
+    # Both engines run in UTC, where a change between what has a zone and what has none is one of type.
+    if target.zone:
+        made = _of_clock(engine, text, target)
+    elif source.zone:
+        made = _clock(engine, text, source)
+    else:
+        made = cast_to(engine, text, target)
+    return _rescaled(engine, made, source, target)
+
+
+def _clock(engine: str, text: str, source: SqlType) -> str:
+    """What the clocks of a moment's zone show, as a timestamp without a zone."""
+    return call(engine, "hw_clock", text, quoted(source.zone, engine))
+
+
+def _of_clock(engine: str, text: str, target: SqlType) -> str:
+    """The moment at which the clocks of its zone show a timestamp."""
+    return call(engine, "hw_of_clock", text, quoted(target.zone, engine))
 
 
 def _time_of_day(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    if source.zone:
+        return _modified(engine, call(engine, "hw_timestamp_to_time", _clock(engine, text, source)), target)
     return _modified(engine, call(engine, f"hw_{source.kind}_to_time", text), target)
 
 
@@ -348,12 +403,12 @@ Add = Callable[[tuple[str, ...], tuple[str, ...], Context, Make], None]
 
 
 def _add_times(add: Add) -> None:
-    add(("date",), ("timestamp", "timestamptz"), "implicit", _native)
+    add(("date",), ("timestamp", "timestamptz"), "implicit", _between_days)
     add(("timestamp",), ("timestamptz",), "implicit", _between_times)
     add(("timestamptz",), ("timestamp",), "assignment", _between_times)
     for kind in ("timestamp", "timestamptz", "time"):
         add((kind,), (kind,), "implicit", _rescaled)
-    add(("timestamp", "timestamptz"), ("date",), "assignment", _native)
+    add(("timestamp", "timestamptz"), ("date",), "assignment", _between_days)
     add(("timestamp", "timestamptz", "interval"), ("time",), "assignment", _time_of_day)
     add(("time",), ("interval",), "implicit", _kernel("hw_time_to_interval"))
     add(_SIGNED, ("mz_timestamp",), "implicit", _native)
@@ -378,6 +433,8 @@ def _add_texts(add: Add) -> None:
     add(("name",), ("char",), "assignment", cut)
     add(_TEXTS, ('"char"',), "assignment", cut)
     add(('"char"',), ("text",), "implicit", cut)
+    add(('"char"',), ("int4",), "explicit", _kernel("hw_byte_to_int4"))
+    add(("int4",), ('"char"',), "explicit", _kernel("hw_int4_to_byte"))
 
 
 _CASTS: Final = _table()
@@ -417,7 +474,7 @@ def _container_cast(source: SqlType, target: SqlType) -> CastEntry | None:
         readable = target.kind == "array" and target.element.kind in ARRAYS_READ
         return _entry("explicit", _array_from_text) if readable and target.element.element is None else None
     if source.kind == "int2vector" and target == array_of(SqlType("int2")):
-        return _entry("implicit", _same)
+        return _entry("implicit", _vector_to_array)
     if source.element is None or target.element is None:
         return None
     if "map" in (source.kind, target.kind) and source.kind != target.kind:
@@ -426,8 +483,6 @@ def _container_cast(source: SqlType, target: SqlType) -> CastEntry | None:
     if inner is None or source.kind == "map":
         return _entry("implicit", _same) if source == target else None
     context: Context = inner.context if source.kind == target.kind else "explicit"
-    if source.element == target.element:
-        return _entry(context, _same)
     return CastEntry(context, _each(inner.duckdb, DUCKDB), _each(inner.spark, SPARK))
 
 
@@ -436,25 +491,46 @@ def _each(inner: Form | None, engine: str) -> Form | None:
     if inner is None or isinstance(inner, str):
         return inner
 
+    def body_of(source: SqlType, target: SqlType, types: Types) -> str:
+        body = "e" if source == target else inner(("e",), (source, target))
+        if engine == SPARK and "hw_" in body:
+            raise not_supported(f"a cast from {format_type(types[0])} to {format_type(types[1])}")
+        return body
+
     def form(texts: Texts, types: Types) -> str:
         source, target = types[0].element, types[1].element
         if source is None or target is None:
             return texts[0]
-        body = inner(("e",), (source, target))
-        if engine == SPARK:
-            if "hw_" in body:
-                raise not_supported(f"a cast from {format_type(types[0])} to {format_type(types[1])}")
-            return f"transform({texts[0]}, e -> {body})"
-        return f"list_transform({texts[0]}, lambda e: {body})"
+        body = body_of(source, target, types)
+        match types[0].kind, types[1].kind:
+            case "array", "array":
+                return each(engine, texts[0], types[0], body) if body != "e" else texts[0]
+            case "list", "array":
+                return of_list(engine, mapped(engine, texts[0], "e", body))
+            case "array", _:
+                message = "a list of an array of several dimensions not yet supported"
+                return mapped(engine, flat(engine, texts[0], types[0], message, "0A000"), "e", body)
+        return mapped(engine, texts[0], "e", body) if body != "e" else texts[0]
 
     return form
+
+
+def _vector_to_array(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    """An int2vector counts from 0."""
+
+    def make(texts: Texts) -> str:
+        count = size(engine, texts[0])
+        shaped = f"CASE WHEN {count} > 0 THEN {listed(engine, f'1, {count}, 0')} END"
+        return f"(CASE WHEN {texts[0]} IS NOT NULL THEN {packed(engine, texts[0], shaped)} END)"
+
+    return named(engine, (text,), make)
 
 
 def _array_from_text(engine: str, text: str, source: SqlType, target: SqlType) -> str:
     element = target.element
     if element is None:
         return text
-    read = call(engine, f"hw_text_to_{element.kind}_array", text)
+    read = _read(engine, f"hw_text_to_{element.kind}_array", text, element)
     bare = array_of(element.bare())
     if bare == target:
         return read

@@ -6,7 +6,7 @@ itself and greatest).  The others are compared by a key:
     unconstrained numeric   equal texts are equal numbers; order by the kernel's bytes
     interval                DuckDB's own; in Spark its length in microseconds, a month being 30 days
     char(n)                 without trailing blanks
-    array, record           element by element, where those have keys
+    array, record           element by element, where those have keys; arrays then by their shape
     jsonb                   equal texts are equal values; order by a kernel's bytes
 
 Not here: IN, BETWEEN, NULLIF, which the binder writes with these; LIKE (strings.py).
@@ -14,6 +14,7 @@ Not here: IN, BETWEEN, NULLIF, which the binder writes with these; LIKE (strings
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from headwater.core.errors import UserError, not_supported
@@ -43,23 +44,26 @@ from headwater.core.types import (
     SqlType,
     format_type,
 )
+from headwater.sql.select.functions.array_forms import each, elements, mapped, named, whole_shape
 from headwater.sql.select.functions.entry import Form, Function, Wanted
 from headwater.sql.select.functions.forms import (
     SPARK,
     Texts,
     Types,
     both,
+    cast_to,
     numeric_bare,
     numeric_call,
     numeric_text,
     trimmed,
-    untrimmed,
 )
+from headwater.sql.select.functions.written import native, untrimmed
 
 _PLAIN: Final = (
     BOOL, INT2, INT4, INT8, UINT2, UINT4, UINT8, FLOAT4, FLOAT8, TEXT, NAME, SqlType('"char"'), BYTEA, DATE,
     TIME, TIMESTAMP, TIMESTAMPTZ, UUID, OID, MZ_TIMESTAMP,
 )  # fmt: skip
+_BEYOND_ASCII: Final = "\u0080"
 _SYMBOLS: Final = ("=", "<>", "<", "<=", ">", ">=")
 
 
@@ -75,22 +79,22 @@ def equality_key(engine: str, text: str, type_: SqlType) -> str:
         case kind if kind in RANGES:
             raise not_supported(f"comparing values of type {kind}")
     if type_.element is not None and type_.kind != "map":
-        return _element_keys(engine, text, type_.element)
+        return _element_keys(engine, text, type_)
     if type_.fields:
-        return _field_keys(engine, text, type_)
+        return _field_keys(engine, text, type_, equality_key)
     return text
 
 
-def _element_keys(engine: str, text: str, element: SqlType) -> str:
-    key = equality_key(engine, "e", element)
+def _element_keys(engine: str, text: str, type_: SqlType) -> str:
+    key = "e" if type_.element is None else equality_key(engine, "e", type_.element)
     if key == "e":
         return text
-    return f"transform({text}, e -> {key})" if engine == SPARK else f"list_transform({text}, lambda e: {key})"
+    return each(engine, text, type_, key) if type_.kind == "array" else mapped(engine, text, "e", key)
 
 
-def _field_keys(engine: str, text: str, type_: SqlType) -> str:
+def _field_keys(engine: str, text: str, type_: SqlType, key_of: Callable[[str, str, SqlType], str]) -> str:
     texts = [f"{text}.`{name}`" if engine == SPARK else f'{text}."{name}"' for name, _ in type_.fields]
-    keys = [equality_key(engine, field, kind) for field, (_, kind) in zip(texts, type_.fields, strict=True)]
+    keys = [key_of(engine, field, kind) for field, (_, kind) in zip(texts, type_.fields, strict=True)]
     if keys == texts:
         return text
     if engine == SPARK:
@@ -104,9 +108,11 @@ def sort_key(engine: str, text: str, type_: SqlType) -> str:
     """An expression whose values order as the typed values do."""
     match type_.kind:
         case "numeric" if type_.scale is None:
-            return f"hw_numeric_key({untrimmed(engine, text)})"
+            return f"hw_numeric_key({untrimmed(text)})"
         case "jsonb":
             return f"hw_jsonb_key({text})"
+        case '"char"':  # bytes beyond ASCII are stored in octal, and come last
+            return f"(CASE WHEN length({text}) > 1 THEN concat('{_BEYOND_ASCII}', {text}) ELSE {text} END)"
         case kind if kind in ("json", "mz_aclitem"):
             raise _no_operator("<", type_)
         case "map":
@@ -114,13 +120,44 @@ def sort_key(engine: str, text: str, type_: SqlType) -> str:
         case kind if kind in RANGES:
             raise not_supported(f"comparing values of type {kind}")
     _check_nested(type_)
+    if type_.kind == "array":
+        return _array_key(engine, text, type_)
     if engine == SPARK and (type_.element is not None or type_.kind == "record"):
         return _nulls_last(text, type_)
+    if _holds_arrays(type_):
+        return _keys_within(engine, text, type_)
     return equality_key(engine, text, type_)
 
 
+def _holds_arrays(type_: SqlType) -> bool:
+    parts = (*(field for _, field in type_.fields), *((type_.element,) if type_.element else ()))
+    return type_.kind == "array" or any(map(_holds_arrays, parts))
+
+
+def _keys_within(engine: str, text: str, type_: SqlType) -> str:
+    """A list or record in DuckDB that has arrays in it, which order by their keys."""
+    if type_.element is None:
+        return _field_keys(engine, text, type_, sort_key)
+    name = f"{text}o" if text.strip("o") == "" else "o"
+    return mapped(engine, text, name, sort_key(engine, name, type_.element))
+
+
+def _array_key(engine: str, text: str, type_: SqlType) -> str:
+    """Elements first, then the shape: dimensions, their lengths, their lower bounds."""
+
+    def make(texts: Texts) -> str:
+        items = elements(engine, texts[0], type_)
+        if engine == SPARK:
+            items = _nulls_last(items, type_)
+        key = f"{items}, {whole_shape(engine, texts[0], type_)}"
+        made = f"struct({key})" if engine == SPARK else f"row({key})"
+        return f"(CASE WHEN {texts[0]} IS NOT NULL THEN {made} END)"
+
+    return named(engine, (text,), make)
+
+
 def _nulls_last(text: str, type_: SqlType) -> str:
-    """An array whose missing elements are the greatest, in Spark, where they are the least."""
+    """A list whose missing elements are the greatest, in Spark, where they are the least."""
     inner = type_.element
     if inner is None or inner.element is not None or inner.kind == "record":
         raise not_supported(f"ordering by {format_type(type_)}")
@@ -200,6 +237,8 @@ def _extreme(name: str) -> tuple[Form, Form]:
         if types[0].kind == "interval" and engine != SPARK:  # whose own takes 31 days for a month
             better = f"CASE WHEN p IS NULL OR q {'>' if name == 'greatest' else '<'} p THEN q ELSE p END"
             return f"list_reduce([{', '.join(texts)}], lambda p, q: {better})"
+        if types[0].kind == "array":
+            return _extreme_array(engine, name, texts, types[0])
         if sort_key(engine, "x", types[0]) != "x":
             raise not_supported(f"{name} of {format_type(types[0])}")
         return f"{name}({', '.join(texts)})"
@@ -207,10 +246,19 @@ def _extreme(name: str) -> tuple[Form, Form]:
     return both(make)
 
 
+def _extreme_array(engine: str, name: str, texts: Texts, type_: SqlType) -> str:
+    left, right = (sort_key(engine, side, type_) for side in "qp")
+    better = f"CASE WHEN p IS NULL OR {left} {'>' if name == 'greatest' else '<'} {right} THEN q ELSE p END"
+    if engine == SPARK:
+        nothing = cast_to(engine, "NULL", type_)
+        return f"aggregate(array({', '.join(texts)}), {nothing}, (p, q) -> {better})"
+    return f"list_reduce([{', '.join(texts)}], lambda p, q: {better})"
+
+
 def _coalesce(engine: str, texts: Texts, types: Types) -> str:
-    bare = [untrimmed(engine, text) for text in texts]
+    bare = [untrimmed(text) for text in texts]
     if types[0].kind != "numeric" or bare == list(texts):
-        return f"coalesce({', '.join(texts)})"
+        return native(f"coalesce({', '.join(texts)})", *texts)
     return trimmed(engine, f"coalesce({', '.join(bare)})")
 
 

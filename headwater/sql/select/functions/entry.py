@@ -51,6 +51,10 @@ class Function:
     variadic: bool = False  # the last argument may be repeated
     null_guard: bool = False
     columns: tuple[tuple[str, TypeRule], ...] = field(default=())  # table functions: what they put out
+    zoned: bool | Function = False
+    """Whether the answer depends on the session's zone.  If it does, forms find the zone in the types of
+    arguments that hold moments; where no argument does, it is this other function that is called, with
+    the zone as one more argument."""
 
     def return_type(self, arguments: tuple[SqlType, ...]) -> SqlType:
         return self.returns if isinstance(self.returns, SqlType) else self.returns(arguments)

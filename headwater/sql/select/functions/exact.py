@@ -24,8 +24,8 @@ from headwater.sql.select.functions.forms import (
     cast_to,
     failure,
     first,
-    untrimmed,
 )
+from headwater.sql.select.functions.written import untrimmed
 
 # Spelling
 
@@ -43,7 +43,7 @@ UNSIGNED_ZERO: Final = Function("unsigned_zero", ("any",), first, *both(_unsigne
 """A float, and 0 for -0."""
 
 STORED_TEXT: Final = Function(
-    "stored_text", ("any",), TEXT, *both(lambda engine, texts, types: untrimmed(engine, texts[0]))
+    "stored_text", ("any",), TEXT, *both(lambda engine, texts, types: untrimmed(texts[0]))
 )
 """A value of a type that both engines keep as text, by that text."""
 
@@ -66,6 +66,14 @@ MICROSECONDS: Final = Function(
     "{0}.microseconds",
 )
 """The three parts of an interval."""
+
+
+def parts(engine: str, text: str) -> Texts:
+    """An interval as a kernel takes it that must tell a day from 24 hours: to DuckDB they are equal, so of
+    two calls that differ in nothing else it makes but one."""
+    forms = ((each.spark if engine == SPARK else each.duckdb) for each in (MONTHS, DAYS, MICROSECONDS))
+    return tuple(form.format(text) for form in forms if isinstance(form, str))
+
 
 ANY_FLOAT: Final = Function("any_float", ("any",), first, "<<any_value|{0}>>", "<<first|{0}>>", "aggregate")
 """One of a group's floats, where all are the same; Spark shows 0 for -0 when it groups by it."""

@@ -14,8 +14,22 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from headwater.core.errors import UserError
+from headwater.core.quoting import literal
 from headwater.core.types import BOOL, SqlType, format_type, type_to_json
+from headwater.formats.text_numbers import decimal_nan
+from headwater.formats.text_times import DAY_INFINITE, MOMENT_INFINITE
+from headwater.sql.select.functions import written
 from headwater.sql.select.functions.entry import Form, Function, Shape, TypeRule, Wanted
+from headwater.sql.select.functions.written import (
+    Guarded,
+    Literal,
+    Simple,
+    Trimmed,
+    guarded,
+    simple,
+    trimming,
+    untrimmed,
+)
 from headwater.sql.select.kernels import KERNELS_BY_NAME
 from headwater.sql.select.kernels.errors import marked_text
 
@@ -30,7 +44,7 @@ def quoted(text: str, engine: str) -> str:
     """A text constant."""
     if engine == SPARK:
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-    return "'" + text.replace("'", "''") + "'"
+    return literal(text)
 
 
 def call(engine: str, kernel: str, *arguments: str) -> str:
@@ -46,7 +60,10 @@ def call(engine: str, kernel: str, *arguments: str) -> str:
 
 def type_text(type_: SqlType, engine: str) -> str:
     """A type as the constant that kernels over any type want."""
-    return quoted(json.dumps(type_to_json(type_)), engine)
+    text = json.dumps(type_to_json(type_))
+    for mark in "<>$":  # what marks an aggregate in a form, and what Spark would replace
+        text = text.replace(mark, f"\\u{ord(mark):04x}")
+    return quoted(text, engine)
 
 
 def bound(engine: str, value: str, body: str) -> str:
@@ -56,14 +73,55 @@ def bound(engine: str, value: str, body: str) -> str:
     return f"list_transform([{value}], lambda r: {body})[1]"
 
 
-def failure(engine: str, message: str, sqlstate: str, hint: str | None = None) -> str:
+def bound_pair(engine: str, left: str, right: str, make: Callable[[str, str], str]) -> str:
+    """What `make` makes of two values, each of which it may write several times.
+
+    Simple ones are written as they are, which is seven times as fast in DuckDB; others are bound.
+    """
+    if isinstance(left, Simple) and isinstance(right, Simple):
+        return make(left, right)
+    if engine == SPARK:
+        return bound(engine, f"named_struct('a', {left}, 'b', {right})", make(simple("r.a"), simple("r.b")))
+    return bound(engine, f"struct_pack(a := {left}, b := {right})", make(simple("r.a"), simple("r.b")))
+
+
+def failure(
+    engine: str, message: str, sqlstate: str, hint: str | None = None, detail: str | None = None
+) -> str:
     """An expression that raises."""
     name = "raise_error" if engine == SPARK else "error"
-    return f"{name}({quoted(marked_text(UserError(message, sqlstate, hint=hint)), engine)})"
+    return f"{name}({quoted(marked_text(UserError(message, sqlstate, detail, hint)), engine)})"
 
 
 _DAYS: Final = (-2_440_588, 2_145_042_905)  # 4714-11-24 BC and 5874897-12-31, from 1970
 _DAY_US: Final = 86_400_000_000
+
+
+def infinities(engine: str, type_: SqlType) -> tuple[str, str]:
+    """-infinity and infinity of dates or timestamps, as constants."""
+    if engine == DUCKDB:
+        return f"CAST('-infinity' AS {duckdb_type(type_)})", f"CAST('infinity' AS {duckdb_type(type_)})"
+    if type_.kind == "date":
+        return f"date_from_unix_date(-{DAY_INFINITE})", f"date_from_unix_date({DAY_INFINITE})"
+    low, high = f"timestamp_micros(-{MOMENT_INFINITE}L)", f"timestamp_micros({MOMENT_INFINITE}L)"
+    if type_.kind == "timestamptz":
+        return low, high
+    return f"CAST({low} AS TIMESTAMP_NTZ)", f"CAST({high} AS TIMESTAMP_NTZ)"
+
+
+def infinite(engine: str, text: str, type_: SqlType) -> str:
+    """Whether a date or timestamp is infinite."""
+    low, high = infinities(engine, type_)
+    return f"({text} IN ({low}, {high}))"
+
+
+def day_cast(engine: str, text: str, source: SqlType, target: SqlType) -> str:
+    """A date as a timestamp, or the reverse; Spark would take an infinite one for a number of days."""
+    if engine == DUCKDB:
+        return cast_to(engine, text, target)
+    (low, high), (made_low, made_high) = infinities(engine, source), infinities(engine, target)
+    made = f"WHEN {low} THEN {made_low} WHEN {high} THEN {made_high} ELSE {cast_to(engine, 'r', target)}"
+    return bound(engine, text, f"CASE r {made} END")
 
 
 def within_range(engine: str, text: str, type_: SqlType) -> str:
@@ -76,7 +134,7 @@ def within_range(engine: str, text: str, type_: SqlType) -> str:
         first, last = (
             f"date_from_unix_date({day})" if engine == SPARK else f"make_date({day})" for day in _DAYS
         )
-        beyond = f"{text} < {first} OR {text} > {last}"
+        beyond = f"({text} < {first} OR {text} > {last})"
     elif type_.kind in ("timestamp", "timestamptz"):
         moment = f"{_DAYS[0] * _DAY_US}"
         if engine == SPARK:
@@ -88,6 +146,7 @@ def within_range(engine: str, text: str, type_: SqlType) -> str:
     else:
         return text
     word = "date" if type_.kind == "date" else "timestamp"
+    beyond = f"{beyond} AND NOT {infinite(engine, text, type_)}"
     return f"CASE WHEN {beyond} THEN {failure(engine, f'{word} out of range', '22008')} ELSE {text} END"
 
 
@@ -105,6 +164,26 @@ def both(make: Callable[[str, Texts, Types], str]) -> tuple[Form, Form]:
     )
 
 
+def zone_of(types: Types) -> str:
+    """The zone that a form is to compute for; empty is UTC."""
+    return next((type_.zone for type_ in types if type_.zone), "")
+
+
+def in_zones(forms: tuple[Form, Form], make: Callable[[str, Texts, str], str]) -> tuple[Form, Form]:
+    """These forms in UTC, and what `make` makes of the engine, the arguments and the zone elsewhere."""
+
+    def form(engine: str, plain: Form) -> Form:
+        def run(texts: Texts, types: Types) -> str:
+            zone = zone_of(types)
+            if zone:
+                return make(engine, texts, quoted(zone, engine))
+            return plain.format(*texts) if isinstance(plain, str) else plain(texts, types)
+
+        return run
+
+    return form(DUCKDB, forms[0]), form(SPARK, forms[1])
+
+
 def kernel_function(
     name: str,
     arguments: tuple[Wanted, ...],
@@ -113,9 +192,39 @@ def kernel_function(
     *places: str,
     shape: Shape = "scalar",
 ) -> Function:
-    """A function that is a kernel in both engines."""
-    duckdb, spark = by_kernel(kernel, *places)
+    """A function that is a kernel in both engines.
+
+    Kernels know lists: they are given the elements of arrays, and the list that they answer is an array here.
+    """
+    given = places or tuple(f"{{{i}}}" for i in range(len(KERNELS_BY_NAME[kernel].arguments)))
+    duckdb = _kernel_form(DUCKDB, kernel, given, arguments, returns)
+    spark = _kernel_form(SPARK, kernel, given, arguments, returns)
     return Function(name, arguments, returns, duckdb, spark, shape)
+
+
+def _kernel_form(
+    engine: str, kernel: str, places: tuple[str, ...], arguments: tuple[Wanted, ...], returns: TypeRule
+) -> str:
+    arrays = {
+        f"{{{i}}}": want.element
+        for i, want in enumerate(arguments)
+        if isinstance(want, SqlType) and want.kind == "array" and want.element is not None
+    }
+
+    def given(place: str) -> str:
+        if place not in arrays:
+            return place
+        if engine == SPARK:
+            return f"{place}.elements"
+        return f"CAST(struct_extract({place}, 'elements') AS {duckdb_type(arrays[place])}[])"
+
+    made = call(engine, kernel, *map(given, places))
+    if not isinstance(returns, SqlType) or returns.kind != "array":
+        return made
+    packed = "struct_pack(elements := r, shape := CAST(NULL AS INTEGER[]))"
+    if engine == SPARK:
+        packed = "named_struct('elements', r, 'shape', CAST(NULL AS ARRAY<INT>))"
+    return bound(engine, made, f"CASE WHEN r IS NOT NULL THEN {packed} END")
 
 
 def native(
@@ -172,7 +281,12 @@ def duckdb_type(type_: SqlType) -> str:
         return f"DECIMAL(38,{type_.scale})"
     if type_.element is not None:
         inner = duckdb_type(type_.element)
-        return f"MAP(VARCHAR, {inner})" if type_.kind == "map" else f"{inner}[]"
+        match type_.kind:
+            case "array":
+                return f"STRUCT(elements {inner}[], shape INTEGER[])"
+            case "map":
+                return f"MAP(VARCHAR, {inner})"
+        return f"{inner}[]"
     if type_.kind == "record":
         fields = ", ".join(f'"{name}" {duckdb_type(field)}' for name, field in type_.fields)
         return f"STRUCT({fields})"
@@ -193,7 +307,12 @@ def spark_type(type_: SqlType) -> str:
         return f"DECIMAL(38,{type_.scale})"
     if type_.element is not None:
         inner = spark_type(type_.element)
-        return f"MAP<STRING, {inner}>" if type_.kind == "map" else f"ARRAY<{inner}>"
+        match type_.kind:
+            case "array":
+                return f"STRUCT<elements: ARRAY<{inner}>, shape: ARRAY<INT>>"
+            case "map":
+                return f"MAP<STRING, {inner}>"
+        return f"ARRAY<{inner}>"
     if type_.kind == "record":
         return f"STRUCT<{', '.join(f'`{name}`: {spark_type(field)}' for name, field in type_.fields)}>"
     return simple.get(type_.kind, "STRING")
@@ -206,7 +325,7 @@ def working_type(engine: str, type_: SqlType) -> str:
 
 def cast_to(engine: str, text: str, type_: SqlType) -> str:
     """A native cast to a working type."""
-    return f"CAST({text} AS {working_type(engine, type_)})"
+    return written.native(f"CAST({text} AS {working_type(engine, type_)})", text)
 
 
 # A kernel's numeric has all the digits after the point that PostgreSQL would show, because the
@@ -224,32 +343,64 @@ _TRIMS: Final = {
 
 
 def trimmed(engine: str, text: str) -> str:
-    """A numeric's text without needless zeros."""
-    before, behind = _TRIMS[engine][0]
-    return f"{before}{text}{behind}"
-
-
-def untrimmed(engine: str, text: str) -> str:
-    """The text of a numeric with the zeros that were about to be taken away.
-
-    Every text is an atom, so one that begins as ours do is ours to its end.
-    """
-    for before, behind in _TRIMS[engine]:
-        if text.startswith(before) and text.endswith(behind):
-            return text[len(before) : -len(behind)]
-    return text
-
-
-def retrimmed(engine: str, text: str) -> str:
-    """Without needless zeros, and not twice."""
-    return text if untrimmed(engine, text) != text else trimmed(engine, text)
+    """A numeric's text without needless zeros; not twice."""
+    return text if isinstance(text, Trimmed) else trimming(text, _TRIMS[engine][0])
 
 
 def numeric_text(engine: str, text: str, type_: SqlType) -> str:
     """A numeric as text for a kernel, with its zeros."""
     if type_.scale is None:
-        return untrimmed(engine, text)
-    return f"CAST({text} AS {'STRING' if engine == SPARK else 'VARCHAR'})"
+        return untrimmed(text)
+    shown = f"CAST({text} AS {'STRING' if engine == SPARK else 'VARCHAR'})"
+    nan = _nan_digits(type_.scale)
+    # The same number below zero is a number.
+    return f"replace(replace({shown}, '{nan}', 'NaN'), '-NaN', '-{nan}')"
+
+
+def _nan_digits(scale: int) -> str:
+    """As the engines print them."""
+    return format(decimal_nan(scale), "f")
+
+
+def numeric_nan(scale: int) -> str:
+    """NaN among decimals: a number of their own, which must not be computed with."""
+    return f"CAST('{_nan_digits(scale)}' AS DECIMAL(38,{scale}))"
+
+
+def decimal_of_text(engine: str, text: str, scale: int) -> str:
+    """A kernel's numeric, which may be NaN, as a decimal."""
+    return cast_to(engine, f"replace({text}, 'NaN', '{_nan_digits(scale)}')", SqlType("numeric", scale=scale))
+
+
+def unless_nan(engine: str, texts: Texts, types: Types, otherwise: str, make: Callable[[Texts], str]) -> str:
+    """What `make` computes of decimals, and `otherwise` where one of them is NaN and none is NULL."""
+    inputs: list[tuple[str, int]] = []
+    computed: list[str] = []
+    for text, type_ in zip(texts, types, strict=True):
+        if isinstance(text, Guarded):
+            inputs += text.inputs
+            computed.append(text.computed)
+            continue
+        computed.append(text)
+        if not (isinstance(text, Literal) and text.value not in (None, "NaN")):
+            inputs.append((text, type_.scale or 0))
+    if not inputs:
+        return make(texts)
+    if not all(isinstance(text, Simple) for text, _ in inputs):
+        names = tuple(simple(f"r.a{index}") for index in range(len(texts)))
+        fields = ", ".join(
+            f"'a{index}', {text}" if engine == SPARK else f"a{index} := {text}"
+            for index, text in enumerate(texts)
+        )
+        body = unless_nan(engine, names, types, otherwise, make)
+        return bound(engine, f"{'named_struct' if engine == SPARK else 'struct_pack'}({fields})", body)
+    inputs = list(dict.fromkeys(inputs))
+    asked = " OR ".join(f"{text} = {numeric_nan(scale)}" for text, scale in inputs)
+    if len(inputs) > 1:
+        present = " AND ".join(f"{text} IS NOT NULL" for text, _ in inputs)
+        otherwise = f"CASE WHEN {present} THEN {otherwise} END"
+    result = make(tuple(computed))
+    return guarded(f"(CASE WHEN {asked} THEN {otherwise} ELSE {result} END)", tuple(inputs), result)
 
 
 def numeric_call(engine: str, kernel: str, *arguments: str) -> str:
@@ -264,5 +415,4 @@ def numeric_bare(engine: str, text: str, type_: SqlType) -> str:
     shown = numeric_text(engine, text, type_)
     if type_.scale == 0:
         return shown
-    before, behind = _TRIMS[engine][1]
-    return f"{before}{shown}{behind}"
+    return trimming(shown, _TRIMS[engine][1])

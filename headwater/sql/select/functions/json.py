@@ -10,6 +10,7 @@ from typing import Final
 
 from headwater.core.errors import UserError
 from headwater.core.types import BOOL, INT4, JSON, JSONB, TEXT, SqlType, array_of
+from headwater.sql.select.functions.array_forms import flat
 from headwater.sql.select.functions.casts import find_cast
 from headwater.sql.select.functions.entry import Form, Function
 from headwater.sql.select.functions.forms import SPARK, Texts, Types, both, call, kernel_function, type_text
@@ -92,9 +93,19 @@ def _operators() -> list[Function]:
         entry("||", JSONB, JSONB, "hw_jsonb_concat"),
         entry("-", TEXT, JSONB, "hw_jsonb_delete"),
         entry("-", INT4, JSONB, "hw_jsonb_delete_item"),
-        entry("-", _TEXTS, JSONB, "hw_jsonb_delete_keys"),
-        entry("#-", _TEXTS, JSONB, "hw_jsonb_delete_path"),
+        Function("-", (JSONB, _TEXTS), JSONB, *_by_path("hw_jsonb_delete_keys"), "operator"),
+        Function("#-", (JSONB, _TEXTS), JSONB, *_by_path("hw_jsonb_delete_path"), "operator"),
     ]
+
+
+def _by_path(kernel: str, *more: str) -> tuple[Form, Form]:
+    """What changes a document at the keys that an array names, which must have one dimension."""
+
+    def make(engine: str, texts: Texts, types: Types) -> str:
+        keys = flat(engine, texts[1], types[1], "wrong number of array subscripts", "2202E")
+        return call(engine, kernel, texts[0], keys, *texts[2:], *more)
+
+    return both(make)
 
 
 def _path(kernel: str, name: str, returns: SqlType) -> Function:
@@ -109,9 +120,11 @@ def _path(kernel: str, name: str, returns: SqlType) -> Function:
 
 FUNCTIONS: Final[tuple[Function, ...]] = (
     *_operators(),
-    Function("to_jsonb", ("any",), JSONB, *_of_value("hw_to_jsonb")),
-    Function("jsonb_build_object", ("any",), JSONB, *both(_build_object), variadic=True),
-    Function("jsonb_build_array", ("any",), JSONB, *_of_values("hw_jsonb_build_array"), variadic=True),
+    Function("to_jsonb", ("any",), JSONB, *_of_value("hw_to_jsonb"), zoned=True),
+    Function("jsonb_build_object", ("any",), JSONB, *both(_build_object), variadic=True, zoned=True),
+    Function(
+        "jsonb_build_array", ("any",), JSONB, *_of_values("hw_jsonb_build_array"), variadic=True, zoned=True
+    ),
     Function("jsonb_build_object", (), JSONB, *both(lambda engine, texts, types: "'{}'")),
     Function("jsonb_build_array", (), JSONB, "'[]'", "'[]'"),
     kernel_function("jsonb_typeof", (JSONB,), TEXT, "hw_jsonb_typeof"),
@@ -120,8 +133,8 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     kernel_function("json_array_length", (JSON,), INT4, "hw_jsonb_array_length"),
     kernel_function("jsonb_strip_nulls", (JSONB,), JSONB, "hw_jsonb_strip_nulls"),
     kernel_function("jsonb_pretty", (JSONB,), TEXT, "hw_jsonb_pretty"),
-    kernel_function("jsonb_set", (JSONB, _TEXTS, JSONB), JSONB, "hw_jsonb_set", "{0}", "{1}", "{2}", "TRUE"),
-    kernel_function("jsonb_set", (JSONB, _TEXTS, JSONB, BOOL), JSONB, "hw_jsonb_set"),
+    Function("jsonb_set", (JSONB, _TEXTS, JSONB), JSONB, *_by_path("hw_jsonb_set", "TRUE")),
+    Function("jsonb_set", (JSONB, _TEXTS, JSONB, BOOL), JSONB, *_by_path("hw_jsonb_set")),
     _path("hw_jsonb_path", "jsonb_extract_path", JSONB),
     _path("hw_jsonb_path_text", "jsonb_extract_path_text", TEXT),
 )

@@ -42,14 +42,17 @@ from headwater.sql.select.functions.forms import (
     bound,
     call,
     cast_to,
+    decimal_of_text,
     failure,
     first,
     kernel_function,
     native,
     numeric_bare,
     numeric_call,
+    numeric_nan,
     numeric_text,
     operator,
+    unless_nan,
 )
 
 _SIGNED: Final = (INT2, INT4, INT8)
@@ -210,8 +213,13 @@ def _product_type(types: Types) -> SqlType:
 
 def _numeric_pair(symbol: str, rule: Callable[[Types], SqlType]) -> tuple[Form, Form]:
     def make(engine: str, texts: Texts, types: Types) -> str:
-        if rule(types).scale is not None:
-            return f"({texts[0]} {symbol} {texts[1]})"
+        result = rule(types)
+        if result.scale is not None:
+
+            def compute(sides: Texts) -> str:
+                return f"({sides[0]} {symbol} {sides[1]})"
+
+            return unless_nan(engine, texts, types, numeric_nan(result.scale), compute)
         values = [numeric_text(engine, text, type_) for text, type_ in zip(texts, types, strict=True)]
         return numeric_call(engine, f"hw_numeric_{_WORDS[symbol]}", *values)
 
@@ -237,7 +245,7 @@ def _rounding(kernel: str) -> tuple[Form, Form]:
     def make(engine: str, texts: Texts, types: Types) -> str:
         places = ("CAST(0 AS INTEGER)",) if kernel in ("hw_numeric_round", "hw_numeric_trunc") else ()
         done = call(engine, kernel, numeric_text(engine, texts[0], types[0]), *places)
-        return done if types[0].scale is None else cast_to(engine, done, numeric(0))
+        return done if types[0].scale is None else decimal_of_text(engine, done, 0)
 
     return both(make)
 
@@ -250,9 +258,10 @@ def _numeric_unary(duckdb: str, kernel: str) -> tuple[Form, Form]:
     """A native form for decimals, a kernel for text."""
 
     def make(engine: str, texts: Texts, types: Types) -> str:
-        if types[0].scale is None:
+        scale = types[0].scale
+        if scale is None:
             return numeric_call(engine, kernel, numeric_text(engine, texts[0], types[0]))
-        return duckdb.format(*texts)
+        return unless_nan(engine, texts, types, numeric_nan(scale), lambda values: duckdb.format(*values))
 
     return both(make)
 

@@ -25,6 +25,7 @@ from headwater.sql.select.functions.forms import (
     quoted,
     undefined,
 )
+from headwater.sql.select.functions.written import Literal
 
 _T1: Final = (TEXT,)
 _T2: Final = (TEXT, TEXT)
@@ -83,7 +84,7 @@ def _cast_text(engine: str, text: str, type_: SqlType) -> str:
 
 
 def _variadic(name: str, arguments: tuple[Wanted, ...], forms: tuple[Form, Form]) -> Function:
-    return Function(name, arguments, TEXT, *forms, variadic=True)
+    return Function(name, arguments, TEXT, *forms, variadic=True, zoned=True)
 
 
 # LIKE and regular expressions
@@ -96,9 +97,10 @@ def _like(symbol: str, word: str, kernel: str) -> Function:
     """
 
     def make(engine: str, texts: Texts, types: Types) -> str:
-        escape = "\\\\" if engine == SPARK else "\\"
-        constant = texts[1].startswith("'") and escape not in texts[1]
-        if constant and not (engine == SPARK and kernel == "hw_ilike"):
+        pattern = texts[1].value if isinstance(texts[1], Literal) else None
+        plain = pattern is not None and "\\" not in pattern
+        if plain and not (engine == SPARK and kernel == "hw_ilike"):
+            escape = "\\\\" if engine == SPARK else "\\"
             return f"({texts[0]} {word} {texts[1]} ESCAPE '{escape}')"
         found = call(engine, kernel, *texts)
         return f"(NOT {found})" if word.startswith("NOT") else found
@@ -248,8 +250,8 @@ def _bytes() -> list[Function]:
 
 FUNCTIONS: Final[tuple[Function, ...]] = (
     operator("||", _T2, TEXT, "({0} || {1})"),
-    Function("||", (TEXT, "anynonarray"), TEXT, *both(_joined), "operator"),
-    Function("||", ("anynonarray", TEXT), TEXT, *both(_joined), "operator"),
+    Function("||", (TEXT, "anynonarray"), TEXT, *both(_joined), "operator", zoned=True),
+    Function("||", ("anynonarray", TEXT), TEXT, *both(_joined), "operator", zoned=True),
     _variadic("concat", ("any",), both(_concat)),
     _variadic("concat_ws", (TEXT, "any"), both(_concat_ws)),
     Function("format", _T1, TEXT, *both(_format)),
@@ -264,6 +266,7 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     kernel_function("initcap", _T1, TEXT, "hw_initcap"),
     kernel_function("replace", _T3, TEXT, "hw_replace"),
     kernel_function("translate", _T3, TEXT, "hw_translate"),
+    native("gen_random_uuid", (), SqlType("uuid"), "CAST(uuid() AS VARCHAR)", "uuid()"),
     kernel_function("chr", (INT4,), TEXT, "hw_chr"),
     kernel_function("quote_ident", _T1, TEXT, "hw_quote_ident"),
     kernel_function("quote_literal", _T1, TEXT, "hw_quote_literal"),

@@ -3,8 +3,8 @@
 Everything is permitted here, and of many kinds of objects there are none, so most answers are
 constants; types print by their oid.
 
-Not here: functions of the session (bind_session.py), and those whose answer is in the catalog
-(bind_catalog.py).
+Not here: functions of the session (bind/session.py), and those whose answer is in the catalog
+(bind/catalog.py).
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ from typing import Final
 
 from headwater.core.types import BOOL, INT4, INT8, NAME, OID, TEXT, SqlType, array_of, format_type
 from headwater.sql.select.functions.entry import Form, Function, Wanted
-from headwater.sql.select.functions.forms import Texts, Types, both, kernel_function, quoted
+from headwater.sql.select.functions.forms import (
+    Texts,
+    Types,
+    both,
+    duckdb_type,
+    kernel_function,
+    quoted,
+    spark_type,
+)
 
 
 def _answer(
@@ -63,6 +71,12 @@ def _type_name(engine: str, texts: Texts, types: Types) -> str:
     return quoted(format_type(bare), engine)
 
 
+ACTING: Final = ("set_config", "pg_cancel_backend", "pg_terminate_backend")
+"""Functions that do something, which no engine can (passes/take_actions.py)."""
+
+
+_ACL: Final = array_of(SqlType("mz_aclitem"))
+
 FUNCTIONS: Final[tuple[Function, ...]] = (
     *(_answer(f"pg_{what}_is_visible", (OID,), BOOL, "({0} IS NOT NULL OR NULL)") for what in _VISIBLE),
     *_permitted(),
@@ -75,6 +89,13 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     _nothing("pg_get_statisticsobjdef_columns", (OID,)),
     _nothing("pg_get_serial_sequence", (TEXT, TEXT)),
     _nothing("pg_tablespace_location", (OID,)),
+    _answer(
+        "acldefault",
+        (SqlType('"char"'), OID),
+        _ACL,
+        f"CAST(NULL AS {duckdb_type(_ACL)})",
+        f"CAST(NULL AS {spark_type(_ACL)})",
+    ),
     _answer("pg_get_expr", (TEXT, OID), TEXT, "{0}"),
     _answer("pg_get_expr", (TEXT, OID, BOOL), TEXT, "{0}"),
     _answer("pg_is_in_recovery", (), BOOL, "FALSE"),
@@ -88,5 +109,9 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     kernel_function(
         "pg_size_pretty", ("numeric",), TEXT, "hw_size_pretty", "CAST(CAST({0} AS DOUBLE) AS BIGINT)"
     ),
+    Function("set_config", (TEXT, TEXT, BOOL), TEXT, None, None),
+    Function("pg_cancel_backend", (INT4,), BOOL, None, None),
+    Function("pg_terminate_backend", (INT4,), BOOL, None, None),
+    Function("pg_terminate_backend", (INT4, INT8), BOOL, None, None),
     kernel_function("parse_ident", (TEXT,), array_of(TEXT), "hw_parse_ident"),
 )

@@ -6,6 +6,7 @@ columns.  The generators take the list apart and number it for WITH ORDINALITY.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from headwater.core.types import (
@@ -21,9 +22,12 @@ from headwater.core.types import (
     TIMESTAMPTZ,
     SqlType,
     array_of,
+    list_of,
 )
-from headwater.sql.select.functions.arrays import element
+from headwater.sql.select.functions.array_forms import elements, mapped, named, packed
+from headwater.sql.select.functions.arrays import element, length_of, lower_of
 from headwater.sql.select.functions.entry import Form, Function, TypeRule, Wanted
+from headwater.sql.select.functions.exact import parts
 from headwater.sql.select.functions.forms import (
     DUCKDB,
     SPARK,
@@ -33,6 +37,8 @@ from headwater.sql.select.functions.forms import (
     by_kernel,
     call,
     cast_to,
+    failure,
+    in_zones,
     numeric_bare,
 )
 
@@ -51,10 +57,22 @@ def _rows(
 
 # Series
 
+_LISTED_MAX: Final = 16_000_000
+
+
+def _too_long() -> str:
+    hint = "Make it of several shorter ones; a series of integers between constants may be of any length."
+    made = failure(DUCKDB, f"a series of more than {_LISTED_MAX} rows not yet supported", "0A000", hint)
+    return made.replace("{", "{{").replace("}", "}}")
+
 
 def _integers(type_: SqlType) -> list[Function]:
-    whole = array_of(type_)
-    plain = cast_to(DUCKDB, "generate_series(CAST({0} AS BIGINT), CAST({1} AS BIGINT))", whole)
+    whole = list_of(type_)
+    listed = cast_to(DUCKDB, "generate_series(CAST({0} AS BIGINT), CAST({1} AS BIGINT))", whole)
+    # A list is made at once, and nobody can interrupt that.  Between constants there is none:
+    # generate/duckdb/query.py sees to that.
+    long = f"CAST({{1}} AS HUGEINT) - CAST({{0}} AS HUGEINT) >= {_LISTED_MAX}"
+    plain = f"(CASE WHEN {long} THEN {_too_long()} ELSE {listed} END)"
     spark = "(CASE WHEN {0} <= {1} THEN sequence({0}, {1}) WHEN {0} > {1} THEN slice(array({0}), 1, 0) END)"
     wide = [f"CAST({{{i}}} AS BIGINT)" for i in range(3)]
     stepped = [cast_to(engine, call(engine, "hw_series_int8", *wide), whole) for engine in (DUCKDB, SPARK)]
@@ -69,11 +87,35 @@ def _numerics(engine: str, texts: Texts, types: Types) -> str:
     return call(engine, "hw_series_numeric", *values, *(["'1'"] if len(values) == 2 else []))
 
 
+def _moments(type_: SqlType) -> tuple[Form, Form]:
+    return in_zones(
+        by_kernel(f"hw_series_{type_.kind}"),
+        lambda engine, texts, zone: call(
+            engine, "hw_series_in_zone", *texts[:2], *parts(engine, texts[2]), zone
+        ),
+    )
+
+
 def _subscripts(engine: str, texts: Texts, types: Types) -> str:
-    numbers = f"list_transform({texts[0]}, lambda x, i: CAST(i AS INTEGER))"
-    if engine == SPARK:
-        numbers = f"transform({texts[0]}, (x, i) -> i + 1)"
-    return f"(CASE WHEN {texts[1]} = 1 THEN {numbers} END)"
+    def make(given: Texts) -> str:
+        low, length = lower_of(engine, types, *given), length_of(engine, types, *given)
+        if engine == SPARK:
+            numbers = f"sequence({low}, {low} - 1 + {length})"
+        else:
+            numbers = cast_to(engine, f"range({low}, {low} + CAST({length} AS BIGINT))", list_of(INT4))
+        return f"(CASE WHEN {length} IS NOT NULL THEN {numbers} END)"
+
+    return named(engine, texts, make)
+
+
+def _elements(engine: str, texts: Texts, types: Types) -> str:
+    return elements(engine, texts[0], types[0])
+
+
+def _matches(engine: str, texts: Texts, types: Types) -> str:
+    flags = texts[2] if len(texts) == 3 else "''"
+    rows = call(engine, "hw_regexp_all", *texts[:2], flags)
+    return mapped(engine, rows, "x", packed(engine, "x"))
 
 
 # Documents
@@ -145,17 +187,17 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     _rows("generate_series", ("numeric", "numeric"), NUMERIC, both(_numerics)),
     _rows("generate_series", ("numeric",) * 3, NUMERIC, both(_numerics)),
     *(
-        _rows("generate_series", (type_, type_, INTERVAL), type_, by_kernel(f"hw_series_{type_.kind}"))
+        replace(_rows("generate_series", (type_, type_, INTERVAL), type_, _moments(type_)), zoned=True)
         for type_ in (TIMESTAMP, TIMESTAMPTZ)
     ),
     _rows("generate_subscripts", ("anyarray", INT4), INT4, both(_subscripts)),
-    _rows("unnest", ("anyarray",), element, ("{0}", "{0}")),
+    _rows("unnest", ("anyarray",), element, both(_elements)),
     _rows("unnest", ("anylist",), element, ("{0}", "{0}")),
     *_documents(),
     _rows("regexp_split_to_table", (TEXT, TEXT), TEXT, by_kernel("hw_regexp_split", "{0}", "{1}", "''")),
     _rows("regexp_split_to_table", (TEXT,) * 3, TEXT, by_kernel("hw_regexp_split")),
-    _rows("regexp_matches", (TEXT, TEXT), _TEXTS, by_kernel("hw_regexp_all", "{0}", "{1}", "''")),
-    _rows("regexp_matches", (TEXT,) * 3, _TEXTS, by_kernel("hw_regexp_all")),
+    _rows("regexp_matches", (TEXT, TEXT), _TEXTS, both(_matches)),
+    _rows("regexp_matches", (TEXT,) * 3, _TEXTS, both(_matches)),
     _rows("string_to_table", (TEXT, TEXT), TEXT, by_kernel("hw_string_to_array", "{0}", "{1}", "NULL")),
     _rows("string_to_table", (TEXT,) * 3, TEXT, by_kernel("hw_string_to_array")),
 )

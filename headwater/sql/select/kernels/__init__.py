@@ -6,6 +6,12 @@ without any engine (kernel.py), and is registered under the same name everywhere
 
     function table --form--> SQL text calling hw_... --engine--> Arrow batch --> kernel
 
+Of 321 kernels 202 are Python once per row and nothing else (`row_wise`); a test keeps that number from
+growing.  Those that ordinary queries meet do ordinary rows by columns (`columnar`, the *_columns.py).
+
+In DuckDB a kernel runs in our own process, and looks between rows whether its statement was stopped
+(stops.py).
+
 Kernels fail with a `UserError`; it travels through the engine as marked text and is found
 again by `user_error_of`.  Spark is not imported here: the cluster registers
 `spark_function(kernel)` for each of KERNELS.
@@ -36,6 +42,7 @@ from headwater.sql.select.kernels import (
     system,
     texts,
     times,
+    times_made,
     zones,
 )
 from headwater.sql.select.kernels.errors import KernelError, user_error_of
@@ -46,15 +53,18 @@ from headwater.sql.select.kernels.kernel import (
     spark_function,
     spark_of,
 )
+from headwater.sql.select.kernels.stops import Stop, told
 
 __all__ = [
     "KERNELS",
     "KERNELS_BY_NAME",
     "Kernel",
     "KernelError",
+    "Stop",
     "register_duckdb",
     "spark_function",
     "spark_of",
+    "told",
     "user_error_of",
 ]
 
@@ -65,6 +75,7 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     *aggregates.KERNELS,
     *intervals.KERNELS,
     *times.KERNELS,
+    *times_made.KERNELS,
     *zones.KERNELS,
     *texts.KERNELS,
     *letters.KERNELS,
@@ -84,12 +95,12 @@ if len(KERNELS_BY_NAME) != len(KERNELS):
 
 
 def register_duckdb(connection: duckdb.DuckDBPyConnection) -> None:
-    """Make every kernel callable in a DuckDB database; its cursors share them."""
+    """Make every kernel callable in a DuckDB database, with its statement's number; cursors share them."""
     for kernel in KERNELS:
         # DuckDB takes arguments of any type only where none are declared.
         free = "any" in kernel.arguments
         parameters: list[Any] | None = (
-            None if free else [DuckDBPyType(duckdb_of(name)) for name in kernel.arguments]
+            None if free else [DuckDBPyType(duckdb_of(name)) for name in ("int8", *kernel.arguments)]
         )
         connection.create_function(
             kernel.name,

@@ -14,10 +14,13 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from headwater.core import pace
 from headwater.core.errors import UserError
+from headwater.core.limits import KERNEL_VALUE_BYTES_MAX
 from headwater.sql.select.kernels.intervals import divided
-from headwater.sql.select.kernels.kernel import Interval, Kernel, row_wise
+from headwater.sql.select.kernels.kernel import Interval, Kernel, row_wise, too_long
 from headwater.sql.select.kernels.numerics import (
     canonical,
     exact_product,
@@ -30,7 +33,7 @@ from headwater.sql.select.kernels.numerics import (
 
 
 def _present(values: Iterable[Any]) -> list[Any]:
-    return [value for value in values if value is not None]
+    return [value for value in pace.paced(values) if value is not None]
 
 
 # Numerics
@@ -38,13 +41,13 @@ def _present(values: Iterable[Any]) -> list[Any]:
 
 def _numeric_sum(texts: list[str | None]) -> str | None:
     values = _present(texts)
-    return shown(exact_sum(map(Decimal, values))) if values else None
+    return shown(exact_sum(map(Decimal, pace.paced(values)))) if values else None
 
 
 def _numeric_once(texts: list[str | None]) -> list[str]:
     """Each number once; of equal ones, that with the most digits after the point."""
     kept: dict[str, str] = {}
-    for text in _present(texts):
+    for text in pace.paced(_present(texts)):
         number = canonical(Decimal(text))
         known = kept.get(number)
         if known is None or len(text) > len(known):
@@ -54,14 +57,14 @@ def _numeric_once(texts: list[str | None]) -> list[str]:
 
 def _numeric_variance(sample: bool, root: bool) -> Callable[[list[str | None]], str | None]:
     def run(texts: list[str | None]) -> str | None:
-        values = [Decimal(text) for text in _present(texts)]
+        values = [Decimal(text) for text in pace.paced(_present(texts))]
         count = len(values)
         if count == 0 or (sample and count == 1):
             return None
         if not all(value.is_finite() for value in values):
             return "NaN"
         total = exact_sum(values)
-        squares = exact_sum(exact_product(value, value) for value in values)
+        squares = exact_sum(exact_product(value, value) for value in pace.paced(values))
         top = exact_sum((exact_product(Decimal(count), squares), exact_product(total, total).copy_negate()))
         if top <= 0:
             return "0"
@@ -87,7 +90,7 @@ def _float4_sum(values: list[float | None]) -> float | None:
         return None
     total = np.float32(present[0])
     with np.errstate(all="ignore"):
-        for value in present[1:]:
+        for value in pace.paced(present[1:]):
             before = total
             total = np.float32(total + np.float32(value))
             if np.isinf(total) and not np.isinf(before) and not math.isinf(value):
@@ -161,7 +164,7 @@ def _float_variance(sample: bool, root: bool) -> Callable[[list[float | None]], 
 def _accumulated(values: list[float]) -> tuple[float, float]:
     """The sum, and the sum of squared differences from the mean."""
     total = squares = 0.0
-    for seen, value in enumerate(values):
+    for seen, value in pace.paced(enumerate(values)):
         before = total
         total += value
         if seen == 0:
@@ -181,14 +184,14 @@ def _regression(pairs: list[list[float | None] | None], name: str) -> float | No
     """The two-argument statistics; a pair is (Y, X) as SQL writes them."""
     present = [
         (pair[0], pair[1])
-        for pair in pairs
+        for pair in pace.paced(pairs)
         if pair is not None and pair[0] is not None and pair[1] is not None
     ]
     count = float(len(present))
     if count == 0 or (name == "covar_samp" and count < 2):
         return None
     sum_x = sum_y = sxx = syy = sxy = 0.0
-    for seen, (y, x) in enumerate(present):
+    for seen, (y, x) in pace.paced(enumerate(present)):
         if x is None or y is None:
             continue
         sum_x += x
@@ -279,31 +282,25 @@ def _interval_average(values: list[dict[str, int] | None]) -> Interval | None:
     return None if total is None else divided(total, float(count))
 
 
-def _string_agg(pairs: list[list[str | None]]) -> str | None:
-    """Pairs of value and separator; the first value's separator is not used."""
-    parts: list[str] = []
-    empty = True
-    for value, separator in pairs:
-        if value is None:
-            continue
-        if not empty and separator is not None:
-            parts.append(separator)
-        parts.append(value)
-        empty = False
-    return None if empty else "".join(parts)
-
-
-def _bytea_agg(pairs: list[list[bytes | None]]) -> bytes | None:
-    parts: list[bytes] = []
-    empty = True
-    for value, separator in pairs:
-        if value is None:
-            continue
-        if not empty and separator is not None:
-            parts.append(separator)
-        parts.append(value)
-        empty = False
-    return None if empty else b"".join(parts)
+def _together(groups: pa.Array) -> pa.Array:
+    """Of each group's pairs of value and separator one text; the first value's separator is not used."""
+    pairs = groups.flatten()
+    kind = pairs.type.value_type
+    empty = pa.scalar("" if pa.types.is_string(kind) else b"", kind)
+    values = pc.list_element(pairs, 0)
+    present = values.is_valid()
+    rows = np.asarray(pc.list_parent_indices(groups).filter(present))
+    first = np.diff(rows, prepend=-1) > 0
+    separators = pc.fill_null(pc.list_element(pairs, 1).filter(present), empty)
+    pieces = pc.binary_join_element_wise(
+        pc.if_else(pa.array(first), empty, separators), values.filter(present), empty
+    )
+    lengths = np.bincount(rows, np.asarray(pc.binary_length(pieces)), len(groups))
+    if lengths.max(initial=0) > KERNEL_VALUE_BYTES_MAX:
+        raise too_long(int(lengths.max()))
+    counts = np.bincount(rows, minlength=len(groups))
+    lists = pa.ListArray.from_arrays(pa.array(np.cumsum([0, *counts]), pa.int32()), pieces)
+    return pc.if_else(pa.array(counts > 0), pc.binary_join(lists, empty), pa.scalar(None, kind))
 
 
 _VARIANCES: Final = {
@@ -332,6 +329,6 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     row_wise("hw_percentile_cont", ("float8", "float8[]"), "float8", _percentile, strict=False),
     row_wise("hw_interval_sum", ("interval[]",), "interval", _interval_sum),
     row_wise("hw_interval_avg", ("interval[]",), "interval", _interval_average),
-    row_wise("hw_string_agg", ("text[][]",), "text", _string_agg, raises=False),
-    row_wise("hw_bytea_agg", ("bytea[][]",), "bytea", _bytea_agg, raises=False),
+    Kernel("hw_string_agg", ("text[][]",), "text", _together, raises=False),
+    Kernel("hw_bytea_agg", ("bytea[][]",), "bytea", _together, raises=False),
 )

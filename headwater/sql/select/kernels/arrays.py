@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -12,12 +13,16 @@ import pyarrow as pa
 from headwater.core.errors import UserError, not_supported
 from headwater.core.types import type_from_json
 from headwater.formats.text import to_text
+from headwater.formats.text_times import MOMENT_INFINITE
+from headwater.formats.zones import zone
 from headwater.sql.select.kernels.intervals import DAY_US
 from headwater.sql.select.kernels.kernel import Interval, Kernel, row_wise
 from headwater.sql.select.kernels.numerics import canonical, exact_sum
 from headwater.sql.select.kernels.times import add_months
+from headwater.sql.select.kernels.zones import add_in_zone
 
-_ROWS_MAX: Final = 16_000_000
+_ROWS_MAX: Final = 1_000_000
+"""A series is made at once by Python, and everybody else waits for it."""
 
 
 def _join(arrays: pa.Array, types: pa.Array, separators: pa.Array, nulls: pa.Array) -> pa.Array:
@@ -59,7 +64,7 @@ def _zero_step() -> UserError:
 
 
 def _too_long() -> UserError:
-    hint = "Make it of several shorter ones; a series of integers by ones may be longer."
+    hint = "Make it of several shorter ones; a series of integers between constants may be of any length."
     return not_supported(f"a series of more than {_ROWS_MAX} rows", hint=hint)
 
 
@@ -89,23 +94,50 @@ def _numerics(start_text: str, stop_text: str, step_text: str) -> list[str]:
     return values
 
 
-def _moments(start: int, stop: int, step: Interval) -> list[int]:
+Step: TypeAlias = "Callable[[int], int]"  # from one moment to the next
+
+
+def _stepping(start: int, stop: int, step: Interval, following: Step) -> list[int]:
+    """Moments that follow one another up to `stop`, by a step of about this length."""
     months, days, microseconds = step
     length = (months * 30 + days) * DAY_US + microseconds
     if length == 0:
         raise _zero_step()
-    if (stop - start) // length > _ROWS_MAX:
-        raise _too_long()
+    if (stop - start) // length > _ROWS_MAX or (start == stop and abs(start) == MOMENT_INFINITE):
+        raise _too_long()  # an infinite moment and a step are the same moment again
     values: list[int] = []
     while (start <= stop) if length > 0 else (start >= stop):
         values.append(start)
-        day = start // DAY_US
-        if months:
-            day = int(add_months(np.array([day]), np.array([months]))[0])
-        start = (day + days) * DAY_US + start % DAY_US + microseconds
+        start = following(start)
         if len(values) > _ROWS_MAX:  # a month less 29 days may go back, and never arrive
             raise _too_long()
     return values
+
+
+def _moments(start: int, stop: int, step: Interval) -> list[int]:
+    months, days, microseconds = step
+
+    def following(moment: int) -> int:
+        day = moment // DAY_US
+        if months:
+            day = int(add_months(np.array([day]), np.array([months]))[0])
+        return (day + days) * DAY_US + moment % DAY_US + microseconds
+
+    return _stepping(start, stop, step, following)
+
+
+def _moments_in_zone(
+    start: int, stop: int, months: int, days: int, microseconds: int, name: str
+) -> list[int]:
+    step = (months, days, microseconds)
+    if not months and not days:
+        return _moments(start, stop, step)
+    parts = [np.array([part]) for part in step]
+
+    def following(moment: int) -> int:
+        return int(add_in_zone(zone(name), np.array([moment]), *parts)[0])
+
+    return _stepping(start, stop, step, following)
 
 
 KERNELS: Final[tuple[Kernel, ...]] = (
@@ -115,4 +147,10 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     row_wise("hw_series_numeric", ("text",) * 3, "text[]", _numerics),
     row_wise("hw_series_timestamp", ("timestamp", "timestamp", "interval"), "timestamp[]", _moments),
     row_wise("hw_series_timestamptz", ("timestamptz", "timestamptz", "interval"), "timestamptz[]", _moments),
+    row_wise(
+        "hw_series_in_zone",
+        ("timestamptz", "timestamptz", "int8", "int8", "int8", "text"),
+        "timestamptz[]",
+        _moments_in_zone,
+    ),
 )

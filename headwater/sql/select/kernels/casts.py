@@ -10,7 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from headwater.core.types import FACTS, RANGES, SqlType, array_of, type_from_json
+from headwater.core.types import FACTS, RANGES, SqlType, array_of, in_zone, type_from_json
 from headwater.formats.text import from_text, to_text
 from headwater.formats.text_numbers import numeric_value
 from headwater.sql.select.kernels.kernel import Kernel
@@ -82,10 +82,28 @@ def _array_reader(kind: str) -> Kernel:
     return Kernel(
         f"hw_text_to_{kind}_array",
         ("text",),
-        f"{name}[]",
+        f"array({name})",
         lambda texts: from_text(texts, array_of(SqlType(kind))),
     )
 
+
+def _zone_reader(name: str, type_: SqlType, returns: str) -> Kernel:
+    """As one of the above, with the zone whose clocks are meant, which is the same in every row."""
+
+    def run(texts: pa.Array, zones: pa.Array) -> pa.Array:
+        return from_text(texts, in_zone(type_, zones[0].as_py() if len(zones) else ""))
+
+    return Kernel(f"hw_text_to_{name}_in_zone", ("text", "text"), returns, run)
+
+
+_MOMENT_READERS: Final = tuple(
+    reader
+    for kind in ("timestamptz", "tstzrange")
+    for reader in (
+        _zone_reader(kind, SqlType(kind), READ_AS[kind]),
+        _zone_reader(f"{kind}_array", array_of(SqlType(kind)), f"array({READ_AS[kind]})"),
+    )
+)
 
 ARRAYS_READ: Final = tuple(
     kind
@@ -98,4 +116,5 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     *(_reader(kind) for kind in READ_AS if kind != "numeric"),
     Kernel("hw_text_to_numeric", ("text",), "text", _read_numeric),
     *(_array_reader(kind) for kind in ARRAYS_READ),
+    *_MOMENT_READERS,
 )

@@ -13,8 +13,9 @@ import re
 import zlib
 from typing import Final
 
+from headwater.core import pace
 from headwater.core.errors import UserError
-from headwater.sql.select.kernels.kernel import Kernel, row_wise
+from headwater.sql.select.kernels.kernel import Kernel, pieces, row_wise
 
 _DIGESTS: Final = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
 
@@ -34,7 +35,8 @@ def encode(data: bytes, name: str) -> str:
         case "escape":
             return "".join(
                 "\\\\" if byte == 0x5C else f"\\{byte:03o}" if byte == 0 or byte >= 0x80 else chr(byte)
-                for byte in data
+                for piece in pieces(data)
+                for byte in piece
             )
     raise _unknown_encoding(name)
 
@@ -51,21 +53,31 @@ def decode(text: str, name: str) -> bytes:
     raise _unknown_encoding(name)
 
 
+def _unspaced(text: str) -> str:
+    for space in " \n\t\r":
+        text = text.replace(space, "")
+    return text
+
+
+def _refuse(pattern: str, text: str, message: str) -> None:
+    """Complains about the first character that a text must not have."""
+    for piece in pieces(text):
+        wrong = re.search(pattern, piece)
+        if wrong is not None:
+            raise UserError(message.format(wrong.group()), "22023")
+
+
 def _from_hex(text: str) -> bytes:
-    digits = re.sub(r"[ \n\t\r]", "", text)
-    wrong = re.search(r"[^0-9a-fA-F]", digits)
-    if wrong is not None:
-        raise UserError(f'invalid hexadecimal digit: "{wrong.group()}"', "22023")
+    digits = _unspaced(text)
+    _refuse(r"[^0-9a-fA-F]", digits, 'invalid hexadecimal digit: "{}"')
     if len(digits) % 2:
         raise UserError("invalid hexadecimal data: odd number of digits", "22023")
     return bytes.fromhex(digits)
 
 
 def _from_base64(text: str) -> bytes:
-    body = re.sub(r"[ \n\t\r]", "", text)
-    wrong = re.search(r"[^A-Za-z0-9+/=]", body)
-    if wrong is not None:
-        raise UserError(f'invalid symbol "{wrong.group()}" found while decoding base64 sequence', "22023")
+    body = _unspaced(text)
+    _refuse(r"[^A-Za-z0-9+/=]", body, 'invalid symbol "{}" found while decoding base64 sequence')
     try:
         return base64.b64decode(body, validate=True)
     except binascii.Error:
@@ -77,12 +89,16 @@ def _from_base64(text: str) -> bytes:
 
 
 def _from_escape(text: str) -> bytes:
-    parts = re.findall(rb"\\\\|\\[0-3][0-7]{2}|[^\\]|\\", text.encode())
-    if b"\\" in parts:
-        raise UserError("invalid input syntax for type bytea", "22P02")
-    return b"".join(
-        part if len(part) == 1 else b"\\" if part == b"\\\\" else bytes([int(part[1:], 8)]) for part in parts
-    )
+    made: list[bytes] = []
+    for found in pace.paced(re.finditer(rb"\\\\|\\[0-3][0-7]{2}|[^\\]{1,65536}|\\", text.encode())):
+        part = found.group()
+        if part == b"\\":
+            raise UserError("invalid input syntax for type bytea", "22P02")
+        if part[:1] != b"\\":
+            made.append(part)
+        else:
+            made.append(b"\\" if part == b"\\\\" else bytes([int(part[1:], 8)]))
+    return b"".join(made)
 
 
 def _digest(data: bytes, name: str) -> bytes:

@@ -17,11 +17,14 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from headwater.core import pace
 from headwater.core.errors import UserError
-from headwater.core.types import SqlType, type_from_json
+from headwater.core.types import SqlType, list_of, type_from_json
+from headwater.formats.arrays import elements_of, odd_rows
 from headwater.formats.jsonb import Number, parse, print_string, print_value
 from headwater.formats.text import to_text
-from headwater.sql.select.kernels.kernel import Kernel, row_wise
+from headwater.sql.select.kernels import document_columns
+from headwater.sql.select.kernels.kernel import Kernel, columnar, row_wise, values_of
 from headwater.sql.select.kernels.numerics import sort_key as number_key
 
 _NUMBERS: Final = frozenset(
@@ -42,10 +45,12 @@ def documents_of(array: pa.Array, type_: SqlType) -> list[Any]:
         ]
         return [
             {name: values[row] for name, values in columns} if valid else None
-            for row, valid in enumerate(present)
+            for row, valid in pace.paced(enumerate(present))
         ]
     if type_.kind == "map" and type_.element is not None:
         return _map_documents(array, type_.element)
+    if type_.kind == "array" and type_.element is not None:
+        return _array_documents(array, type_.element)
     if type_.element is not None:
         inner = documents_of(array.values, type_.element)
         offsets = array.offsets.to_pylist()
@@ -53,13 +58,23 @@ def documents_of(array: pa.Array, type_: SqlType) -> list[Any]:
             inner[offsets[row] : offsets[row + 1]] if valid else None
             for row, valid in enumerate(array.is_valid().to_pylist())
         ]
-    texts = array.to_pylist() if type_.kind in ("json", "jsonb") else to_text(array, type_).to_pylist()
+    texts = values_of(array if type_.kind in ("json", "jsonb") else to_text(array, type_))
     convert = _scalar(type_)
-    return [None if text is None else convert(text) for text in texts]
+    return [None if text is None else convert(text) for text in pace.paced(texts)]
+
+
+def _array_documents(array: pa.Array, element: SqlType) -> list[Any]:
+    """One list in another for each dimension; bounds are not told."""
+    rows = documents_of(elements_of(array), list_of(element))
+    for row, lengths, _ in odd_rows(array):
+        for length in reversed(lengths[1:]):
+            flat = rows[row]
+            rows[row] = [flat[at : at + length] for at in range(0, len(flat), length)]
+    return rows
 
 
 def _map_documents(array: pa.Array, element: SqlType) -> list[Any]:
-    keys, inner = array.keys.to_pylist(), documents_of(array.items, element)
+    keys, inner = values_of(array.keys), documents_of(array.items, element)
     offsets = array.offsets.to_pylist()
     return [
         dict(zip(keys[low:high], inner[low:high], strict=True)) if valid else None
@@ -87,7 +102,7 @@ def _number(text: str) -> Any:
 
 def _iso(text: str) -> str:
     whole, _, era = text.replace(" ", "T", 1).partition(" ")
-    zoned = f"{whole}:00" if whole.endswith("+00") else whole
+    zoned = f"{whole}:00" if whole[-3:-2] in ("+", "-") and "T" in whole else whole
     return f"{zoned} {era}" if era else zoned
 
 
@@ -120,7 +135,7 @@ def _aggregated(finish: Callable[[list[Any]], Any]) -> Callable[[pa.Array, pa.Ar
 
 def _object(pairs: list[dict[str, Any]]) -> dict[str, Any]:
     result: dict[str, Any] = {}
-    for pair in pairs:
+    for pair in pace.paced(pairs):
         if pair["k"] is None:
             raise UserError("field name must not be null", "22023")
         result[_key(pair["k"])] = pair["v"]
@@ -161,8 +176,16 @@ def _build_array(parts: pa.Array, types: pa.Array) -> pa.Array:
 # Access
 
 
-@lru_cache(maxsize=4096)
+_REMEMBERED_CHARACTERS_MAX: Final = 1024
+
+
 def _read(text: str) -> Any:
+    """The document of a text; short ones are remembered, since constants come again with every row."""
+    return _remembered(text) if len(text) <= _REMEMBERED_CHARACTERS_MAX else parse(text)
+
+
+@lru_cache(maxsize=4096)
+def _remembered(text: str) -> Any:
     return parse(text)
 
 
@@ -490,8 +513,14 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     Kernel("hw_jsonb_object_agg", ("any", "text"), "text", _aggregated(_object)),
     Kernel("hw_jsonb_build_object", ("any", "text"), "text", _build_object),
     Kernel("hw_jsonb_build_array", ("any", "text"), "text", _build_array),
-    row_wise("hw_jsonb_get", _JT, "text", _getting(_member, print_value), raises=False),
-    row_wise("hw_jsonb_get_text", _JT, "text", _getting(_member, as_text), raises=False),
+    columnar(
+        row_wise("hw_jsonb_get", _JT, "text", _getting(_member, print_value), raises=False),
+        document_columns.member(bare=False),
+    ),
+    columnar(
+        row_wise("hw_jsonb_get_text", _JT, "text", _getting(_member, as_text), raises=False),
+        document_columns.member(bare=True),
+    ),
     row_wise("hw_jsonb_item", ("text", "int4"), "text", _getting(_element, print_value), raises=False),
     row_wise("hw_jsonb_item_text", ("text", "int4"), "text", _getting(_element, as_text), raises=False),
     row_wise("hw_jsonb_path", _JP, "text", _getting(_walk, print_value), raises=False),

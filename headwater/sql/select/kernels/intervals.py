@@ -10,12 +10,18 @@ import math
 from collections.abc import Callable
 from typing import Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from headwater.core.errors import UserError
+from headwater.core.interval import HOUR_US, MINUTE_US
+from headwater.formats.arrow import INTERVAL_TYPE
 from headwater.sql.select.kernels.kernel import Interval, Kernel, row_wise
 
 DAY_US: Final = 86_400_000_000
 DAY_S: Final = 86_400
 MONTH_DAYS: Final = 30
+_FIELD_US: Final = {"hour": HOUR_US, "minute": MINUTE_US}
 
 
 def out_of_range() -> UserError:
@@ -123,6 +129,36 @@ def _make(
     return years * 12 + months, weeks * 7 + days, microseconds
 
 
+def fitted(values: pa.Array, last: str, digits: int) -> pa.Array:
+    """Intervals cut to what a type such as DAY TO HOUR has room for: its last field counts, not its first.
+
+    Seconds are rounded to `digits` after the point, half away from zero.
+    """
+    months, days, microseconds = values.flatten()
+    nothing = pc.multiply(days, 0)
+    if last == "year":
+        months = pc.multiply(pc.divide(months, 12), 12)
+    if last in ("year", "month"):
+        days = nothing
+    if last == "second":
+        unit = 10 ** (6 - digits)
+        half = pc.multiply(pc.sign(microseconds).cast(pa.int64()), unit // 2)
+        microseconds = pc.multiply(pc.divide(pc.add(microseconds, half), unit), unit)
+    elif last in _FIELD_US:
+        microseconds = pc.multiply(pc.divide(microseconds, _FIELD_US[last]), _FIELD_US[last])
+    else:
+        microseconds = pc.multiply(microseconds, 0)
+    parts = [
+        part.cast(field.type) for part, field in zip((months, days, microseconds), INTERVAL_TYPE, strict=True)
+    ]
+    return pa.StructArray.from_arrays(parts, fields=list(INTERVAL_TYPE), mask=values.is_null())
+
+
+def _fit(values: pa.Array, last: pa.Array, digits: pa.Array) -> pa.Array:
+    """The same, of a query: every row has the same field and number of digits."""
+    return fitted(values, last[0].as_py(), digits[0].as_py()) if len(values) else values
+
+
 KERNELS: Final[tuple[Kernel, ...]] = (
     row_wise("hw_interval_mul", ("interval", "float8"), "interval", multiplied),
     row_wise("hw_interval_div", ("interval", "float8"), "interval", divided),
@@ -132,5 +168,6 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     row_wise("hw_justify_hours", ("interval",), "interval", justify_hours),
     row_wise("hw_justify_days", ("interval",), "interval", justify_days),
     row_wise("hw_justify_interval", ("interval",), "interval", justify_interval),
+    Kernel("hw_interval_fit", ("interval", "text", "int4"), "interval", _fit, raises=False),
     row_wise("hw_make_interval", ("int4",) * 6 + ("float8",), "interval", _make),
 )

@@ -4,14 +4,19 @@ Types are named in a small vocabulary of their own, each with one Arrow form, th
 of `core/types.py`:
 
     bool int2 int4 int8 float4 float8 text bytea date timestamp timestamptz interval
-    decimal(38,0), any of them with [] behind it, and `any` for an argument of whatever type
+    decimal(38,0), any of them with [] behind it for a list of the engine's, array(...) around it for an
+    SQL array (formats/arrays.py), and `any` for an argument of whatever type
+
+Nearly all kernels over SQL arrays are given the elements, as a list, or answer them: forms take arrays
+apart and put them together.
 
 `raises` says that the kernel may fail for some input.  Spark runs Python functions before it
 looks at the CASE around them, so there such a kernel answers (value, error) and the form
 raises the error only where the value is wanted; `spark_function` makes that pair.
 
-Most kernels are written for one row (`row_wise`) because they parse or print text; dates and
-times are numbers on the way in and out: days, microseconds, (months, days, microseconds).
+Most kernels are written for one row (`row_wise`, the only way to have Python run once per row) because
+they parse or print text; dates and times are numbers on the way in and out: days, microseconds,
+(months, days, microseconds).  Those that ordinary queries meet do ordinary values by columns (`columnar`).
 
 Not here: the kernels (one file a family), which functions use them (functions/).
 """
@@ -19,20 +24,34 @@ Not here: the kernels (one file a family), which functions use them (functions/)
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.core import pace
 from headwater.core.errors import UserError
-from headwater.core.limits import KERNEL_BATCH_BYTES_MAX
+from headwater.core.limits import (
+    KERNEL_BATCH_BYTES_MAX,
+    KERNEL_SLICE_BYTES_MAX,
+    KERNEL_SLICE_CHARACTERS_MAX,
+    KERNEL_SLICE_ROWS_MAX,
+    KERNEL_TEMPLATE_CHARACTERS_MAX,
+    KERNEL_VALUE_BYTES_MAX,
+)
+from headwater.formats.arrays import array_form
 from headwater.formats.arrow import INTERVAL_TYPE
 from headwater.sql.select.kernels.errors import KernelError, marked_text
+from headwater.sql.select.kernels.stops import running_for
 
 Interval: TypeAlias = "tuple[int, int, int]"
+Mask: TypeAlias = "npt.NDArray[np.bool_]"
+Quick: TypeAlias = "Callable[..., tuple[pa.Array, Mask | None] | None]"
 
 _ARROW: Final[dict[str, pa.DataType]] = {
     "bool": pa.bool_(),
@@ -79,10 +98,7 @@ _SPARK: Final[dict[str, str]] = {
     "interval": "struct<months:int,days:int,microseconds:bigint>",
     "decimal(38,0)": "decimal(38,0)",
 }
-
-
-_ITEM_BYTES: Final = {"text": 1, "bytea": 1}
-_ARRAY_ITEM_BYTES: Final = 64  # of Python's, on the way
+_ARRAY_ITEM_BYTES: Final = 16  # where it begins, and about as much again
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,20 +110,28 @@ class Kernel:
     returns: str
     function: Callable[..., pa.Array]
     raises: bool = True
+    by_row: Callable[..., pa.Array] | None = None
+    """The same, Python once per row: what `function` is for some rows, or for all."""
 
 
 def arrow_of(name: str) -> pa.DataType:
     """The Arrow form of a type of the vocabulary."""
+    if name.startswith("array("):
+        return array_form(arrow_of(name[6:-1]))
     return pa.list_(arrow_of(name[:-2])) if name.endswith("[]") else _ARROW[name]
 
 
 def duckdb_of(name: str) -> str:
     """DuckDB's name of a type of the vocabulary."""
+    if name.startswith("array("):
+        return f"STRUCT(elements {duckdb_of(name[6:-1])}[], shape INTEGER[])"
     return duckdb_of(name[:-2]) + "[]" if name.endswith("[]") else _DUCKDB[name]
 
 
 def spark_of(name: str) -> str:
     """Spark's name of a type of the vocabulary."""
+    if name.startswith("array("):
+        return f"struct<elements:array<{spark_of(name[6:-1])}>,shape:array<int>>"
     return f"array<{spark_of(name[:-2])}>" if name.endswith("[]") else _SPARK[name]
 
 
@@ -126,33 +150,84 @@ def row_wise(
         columns = [values_of(array) for array in arrays]
         results: Iterable[Any]
         if strict and len(columns) == 1:
-            results = (None if value is None else function(value) for value in columns[0])
+            results = (None if value is None else function(value) for value in pace.paced(columns[0]))
         elif strict:
             results = (
-                None if any(value is None for value in row) else function(*row)
-                for row in zip(*columns, strict=True)
+                None if None in row else function(*row) for row in pace.paced(zip(*columns, strict=True))
             )
         else:
-            results = (function(*row) for row in zip(*columns, strict=True))
-        item_bytes = _ITEM_BYTES.get(returns, _ARRAY_ITEM_BYTES if returns.endswith("[]") else 0)
-        return array_of_values(list(_bounded(results, item_bytes) if item_bytes else results), returns)
+            results = (function(*row) for row in pace.paced(zip(*columns, strict=True)))
+        return array_of_values(results, returns)
 
-    return Kernel(name, arguments, returns, run, raises)
+    return Kernel(name, arguments, returns, run, raises, run)
 
 
-def _bounded(values: Iterable[Any], item_bytes: int) -> Iterator[Any]:
-    """Values of many items each, as long as there is room for them."""
-    left = KERNEL_BATCH_BYTES_MAX // item_bytes
-    for value in values:
-        if value is not None:
-            left -= len(value)
-            if left < 0:
-                raise UserError(
-                    "the values of a batch of rows take more than 1 GiB",
-                    "54000",
-                    hint="Ask for shorter values, or for fewer rows.",
-                )
-        yield value
+def columnar(rows: Kernel, quick: Quick) -> Kernel:
+    """A strict kernel that does ordinary rows by columns; `rows` does the others, one by one.
+
+    `quick` gives the values of all rows and tells which are odd: theirs are still to be made.  It gives
+    nothing where it cannot do any, and never raises: what must fail is odd.
+    """
+
+    def run(*arrays: pa.Array) -> pa.Array:
+        made = quick(*arrays)
+        if made is None:
+            return rows.function(*arrays)
+        values, odd = made
+        if odd is None or not odd.any():
+            return values
+        left = pa.array(odd)
+        others = rows.function(*[array.filter(left) for array in arrays])
+        places = np.arange(len(values))
+        places[odd] = len(values) + np.arange(len(others))
+        return pa.concat_arrays([values, others]).take(pa.array(places))
+
+    return replace(rows, function=run)
+
+
+def constant_of(array: pa.Array) -> Any:
+    """The value that all rows have, or None: of arguments that are constants in most queries."""
+    if not len(array) or array.null_count:
+        return None
+    first = array[0]
+    return first.as_py() if pc.all(pc.equal(array, first)).as_py() else None
+
+
+Piece = TypeVar("Piece", str, bytes)
+
+
+def pieces(value: Piece) -> Iterable[Piece]:
+    """A long value in pieces, for what takes its time with each character: others get turns in between."""
+    step = KERNEL_SLICE_CHARACTERS_MAX
+    if len(value) <= step:
+        return (value,)
+    return (value[at : at + step] for at in pace.paced(range(0, len(value), step)))
+
+
+def check_length(size: int) -> None:
+    """Refuses to make a value that would be too long."""
+    if size > KERNEL_VALUE_BYTES_MAX:
+        raise too_long(size)
+
+
+def check_template(template: str) -> None:
+    """Refuses a template that would take long to understand."""
+    if len(template) > KERNEL_TEMPLATE_CHARACTERS_MAX:
+        raise UserError(
+            f"a template of {len(template)} characters is too long",
+            "54000",
+            hint=f"Use one of at most {KERNEL_TEMPLATE_CHARACTERS_MAX} characters.",
+        )
+
+
+def too_long(size: int) -> UserError:
+    """Of a value that has more bytes than a function of ours takes or makes."""
+    return UserError(
+        f"a value of {size} bytes is too long for a function",
+        "54000",
+        detail=f"Functions take and give values of up to {KERNEL_VALUE_BYTES_MAX} bytes.",
+        hint="Store shorter values, or take parts of them.",
+    )
 
 
 def values_of(array: pa.Array) -> list[Any]:
@@ -169,19 +244,97 @@ def values_of(array: pa.Array) -> list[Any]:
             triple if valid else None
             for triple, valid in zip(zip(months, days, microseconds, strict=True), present, strict=True)
         ]
-    return array.to_pylist()  # type: ignore[no-any-return]
+    return _plain_values(array)
 
 
-def array_of_values(values: Sequence[Any], name: str) -> pa.Array:
+def _plain_values(array: pa.Array) -> list[Any]:
+    """As `to_pylist`, slice by slice: within one, nobody else gets Python's lock."""
+    if pa.types.is_list(array.type) and len(array.values) > KERNEL_SLICE_ROWS_MAX:
+        ends = array.offsets.to_pylist()
+        inner = _plain_values(array.values.slice(ends[0], ends[-1] - ends[0]))
+        return [
+            inner[low - ends[0] : high - ends[0]] if valid else None
+            for low, high, valid in zip(ends[:-1], ends[1:], array.is_valid().to_pylist(), strict=True)
+        ]
+    count, size = len(array), array.nbytes
+    step = min(KERNEL_SLICE_ROWS_MAX, count * KERNEL_SLICE_BYTES_MAX // max(size, 1) or 1)
+    if step >= count:
+        return array.to_pylist()  # type: ignore[no-any-return]
+    values: list[Any] = []
+    for at in pace.paced(range(0, count, step)):
+        values += array.slice(at, step).to_pylist()
+    return values
+
+
+def array_of_values(values: Iterable[Any], name: str) -> pa.Array:
     """The reverse of `values_of`, for a type of the vocabulary."""
     match name:
-        case "date":
-            return pa.array(values, pa.int32()).cast(pa.date32())
-        case "timestamp" | "timestamptz":
-            return pa.array(values, pa.int64()).cast(_ARROW[name])
+        case "text" | "bytea":
+            return _text_array(values, _ARROW[name])
         case "interval":
-            return interval_array(values)
-    return pa.array(values, arrow_of(name))
+            return interval_array(list(values))
+        case "date":
+            return _number_array(values, pa.int32()).cast(pa.date32())
+        case "timestamp" | "timestamptz":
+            return _number_array(values, pa.int64()).cast(_ARROW[name])
+    if name.endswith("[]"):
+        return _list_array(values, name)
+    return _number_array(values, arrow_of(name))
+
+
+def _number_array(values: Iterable[Any], kind: pa.DataType) -> pa.Array:
+    whole = list(values)
+    if len(whole) <= KERNEL_SLICE_ROWS_MAX:
+        return pa.array(whole, kind)
+    starts = range(0, len(whole), KERNEL_SLICE_ROWS_MAX)
+    return pa.concat_arrays([pa.array(whole[at : at + KERNEL_SLICE_ROWS_MAX], kind) for at in starts])
+
+
+def _text_array(values: Iterable[Any], kind: pa.DataType) -> pa.Array:
+    """Texts or bytes, as long as there is room for them."""
+    parts: list[pa.Array] = []
+    part: list[Any] = []
+    size = total = 0
+    for value in values:
+        part.append(value)
+        if value is not None:
+            size += len(value)
+        if size > KERNEL_SLICE_BYTES_MAX or len(part) > KERNEL_SLICE_ROWS_MAX:
+            if value is not None and len(value) > KERNEL_VALUE_BYTES_MAX:
+                raise too_long(len(value))
+            total += size
+            if total > KERNEL_BATCH_BYTES_MAX:
+                raise _too_much()
+            parts.append(pa.array(part, kind))
+            part, size = [], 0
+    if total + size > KERNEL_BATCH_BYTES_MAX:
+        raise _too_much()
+    parts.append(pa.array(part, kind))
+    return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+
+
+def _list_array(values: Iterable[Any], name: str) -> pa.Array:
+    lists: list[Any] = []
+    left = KERNEL_BATCH_BYTES_MAX // _ARRAY_ITEM_BYTES
+    for value in values:
+        lists.append(value)
+        left -= len(value) if value is not None else 0
+        if left < 0:
+            raise _too_much()
+    if KERNEL_BATCH_BYTES_MAX // _ARRAY_ITEM_BYTES - left <= KERNEL_SLICE_ROWS_MAX:
+        return pa.array(lists, arrow_of(name))
+    ends = np.cumsum([0, *(0 if value is None else len(value) for value in lists)]).tolist()
+    offsets = [None if value is None else end for value, end in zip(lists, ends[:-1], strict=True)]
+    inner = array_of_values(chain.from_iterable(value for value in lists if value), name[:-2])
+    return pa.ListArray.from_arrays(pa.array([*offsets, ends[-1]], pa.int32()), inner)
+
+
+def _too_much() -> UserError:
+    return UserError(
+        f"the values of a batch of rows take more than {KERNEL_BATCH_BYTES_MAX // 2**20} MiB",
+        "54000",
+        hint="Ask for shorter values, or for fewer rows.",
+    )
 
 
 def interval_array(values: Sequence[Interval | None]) -> pa.Array:
@@ -202,10 +355,21 @@ def conform(array: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
     if isinstance(whole, pa.ChunkedArray):  # no chunk at all, or too long for one
         whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], whole.type)
     whole = stored_form(whole)
-    if name == "any":
-        return whole
-    wanted = arrow_of(name)
-    return whole if whole.type == wanted else whole.cast(wanted)
+    if name != "any":
+        wanted = arrow_of(name)
+        whole = whole if whole.type == wanted else whole.cast(wanted)
+    _check_lengths(whole)
+    return whole
+
+
+def _check_lengths(array: pa.Array) -> None:
+    """Refuses values that are too long for a call of their own."""
+    kind = array.type
+    if not (pa.types.is_string(kind) or pa.types.is_binary(kind)) or array.nbytes <= KERNEL_VALUE_BYTES_MAX:
+        return
+    longest = pc.max(pc.binary_length(array)).as_py()
+    if longest > KERNEL_VALUE_BYTES_MAX:
+        raise too_long(longest)
 
 
 def stored_form(array: pa.Array) -> pa.Array:
@@ -274,21 +438,38 @@ def _interval_to_duckdb(array: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(pa.month_day_nano_interval(), count, [validity, pa.py_buffer(raw)])
 
 
+def _in_slices(function: Callable[..., pa.Array], given: list[pa.Array]) -> pa.Array:
+    """Long values a few rows at a time: between two slices the statement can be stopped."""
+    count, size = len(given[0]), sum(array.nbytes for array in given)
+    if size <= KERNEL_SLICE_BYTES_MAX or count == 1:
+        return function(*given)
+    step = max(count * KERNEL_SLICE_BYTES_MAX // size, 1)
+    parts = [
+        function(*[array.slice(at, step) for array in given]) for at in pace.paced(range(0, count, step))
+    ]
+    if sum(part.nbytes for part in parts) > KERNEL_BATCH_BYTES_MAX:
+        raise _too_much()
+    return pa.concat_arrays(parts)
+
+
 def duckdb_function(kernel: Kernel) -> Callable[..., pa.Array]:
-    """The kernel as DuckDB calls it: chunked arrays in its own forms, errors marked."""
+    """The kernel as DuckDB calls it: its statement's number, arrays in DuckDB's forms, errors marked."""
     names = kernel.arguments
 
-    def run(*arrays: pa.ChunkedArray) -> pa.Array:
+    def run(statements: pa.ChunkedArray, *arrays: pa.ChunkedArray) -> pa.Array:
         try:
-            given = [conform(array, name) for array, name in zip(arrays, names, strict=True)]
-            result = kernel.function(*given)
-            return _interval_to_duckdb(result) if kernel.returns == "interval" else result
+            with running_for(statements):
+                given = [conform(array, name) for array, name in zip(arrays, names, strict=True)]
+                result = _in_slices(kernel.function, given)
+                return _interval_to_duckdb(result) if kernel.returns == "interval" else result
         except UserError as error:
             raise KernelError(marked_text(error)) from error
+        except pace.Stopped:
+            raise KernelError(marked_text(UserError("canceling statement", "57014"))) from None
 
     if "any" not in names:  # DuckDB counts the parameters of what it is given
         parameters = [
-            inspect.Parameter(f"a{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(len(names))
+            inspect.Parameter(f"a{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(len(names) + 1)
         ]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run

@@ -18,13 +18,17 @@ import re
 import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import regex
 
+from headwater.core import pace
 from headwater.core.errors import UserError, not_supported
-from headwater.sql.select.kernels.kernel import Kernel, row_wise
+from headwater.core.limits import REGEX_QUICK_CHARACTERS_MAX, REGEX_SEARCH_S_MAX
+from headwater.sql.select.kernels.kernel import Kernel, pieces, row_wise
 
 _LOWER_ODD: Final = {"İ": "i"}
 # Enclosed letters count as letters though their category is that of symbols.
@@ -49,12 +53,16 @@ def upper_letter(letter: str) -> str:
 
 def lower(text: str) -> str:
     """Every character's lower case."""
-    return text.lower() if text.isascii() else "".join(map(lower_letter, text))
+    if text.isascii():
+        return text.lower()
+    return "".join("".join(map(lower_letter, piece)) for piece in pieces(text))
 
 
 def upper(text: str) -> str:
     """Every character's upper case."""
-    return text.upper() if text.isascii() else "".join(map(upper_letter, text))
+    if text.isascii():
+        return text.upper()
+    return "".join("".join(map(upper_letter, piece)) for piece in pieces(text))
 
 
 def letters_of_word() -> str:
@@ -78,7 +86,7 @@ def of_word(letter: str) -> bool | None:
 def _initcap(text: str) -> str:
     made: list[str] = []
     inside: bool | None = False
-    for letter in text:
+    for letter in chain.from_iterable(pieces(text)):
         small, large = lower_letter(letter), upper_letter(letter)
         if inside is None and small != large:
             raise not_supported("initcap() of a letter behind such a combining mark")
@@ -109,36 +117,46 @@ def _no_escape() -> UserError:
 @lru_cache(maxsize=1024)
 def _pieces(pattern: str) -> tuple[tuple[str, ...], bool]:
     """What stands between the %, as regular expressions; whether an escape ends the pattern."""
-    pieces = [""]
+    parts = [""]
     escaped = False
     for character in pattern:
         if escaped:
-            pieces[-1] += re.escape(character)
+            parts[-1] += re.escape(character)
             escaped = False
         elif character == "\\":
             escaped = True
         elif character == "%":
-            pieces.append("")
+            parts.append("")
         else:
-            pieces[-1] += "." if character == "_" else re.escape(character)
-    return tuple(pieces), escaped
+            parts[-1] += "." if character == "_" else re.escape(character)
+    return tuple(parts), escaped
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compiled(pattern: str) -> regex.Pattern[str]:
     """A pattern as a regular expression that looks for each piece once, from the left."""
-    pieces, _ = _pieces(pattern)
-    if len(pieces) == 1:
-        return re.compile(pieces[0], re.DOTALL)
-    middle = "".join(f"(?>.*?{piece})" for piece in pieces[1:-1] if piece)
-    return re.compile(f"{pieces[0]}{middle}.*{pieces[-1]}", re.DOTALL)
+    parts, _ = _pieces(pattern)
+    if len(parts) == 1:
+        return regex.compile(parts[0], regex.DOTALL)
+    middle = "".join(f"(?>.*?{part})" for part in parts[1:-1] if part)
+    return regex.compile(f"{parts[0]}{middle}.*{parts[-1]}", regex.DOTALL)
 
 
 def like(text: str, pattern: str) -> bool:
     """LIKE."""
     if _pieces(pattern)[1]:
         return bool(_walked(text, pattern, 0, 0))
-    return _compiled(pattern).fullmatch(text) is not None
+    if len(text) <= REGEX_QUICK_CHARACTERS_MAX:
+        return _compiled(pattern).fullmatch(text) is not None
+    try:
+        found = _compiled(pattern).fullmatch(text, timeout=REGEX_SEARCH_S_MAX, concurrent=True)
+    except TimeoutError:
+        raise UserError(
+            f'the pattern "{pattern}" takes too long with a text of {len(text)} characters',
+            "54001",
+            hint="Match shorter texts, or with fewer %.",
+        ) from None
+    return found is not None
 
 
 def _walked(text: str, pattern: str, at: int, place: int) -> bool | None:
@@ -174,6 +192,7 @@ def _behind_percent(text: str, pattern: str, at: int, place: int) -> bool | None
         if first == len(pattern):
             raise _no_escape()
     for start in range(at, len(text)):
+        pace.step()
         if text[start] == pattern[first]:
             matched = _walked(text, pattern, start, place)
             if matched is not False:

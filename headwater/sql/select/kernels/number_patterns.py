@@ -12,9 +12,9 @@ from functools import lru_cache
 from typing import Final
 
 from headwater.core.errors import UserError, not_supported
-from headwater.sql.select.kernels.kernel import Kernel, row_wise
+from headwater.sql.select.kernels.kernel import Kernel, check_template, row_wise
 
-_EXACT: Final = Context(prec=2000)
+_EXACT: Final = Context(prec=200_000)
 _TOKEN: Final = re.compile(
     r'FM|fm|MI|mi|PL|pl|SG|sg|PR|pr|S|s|D|d|G|g|TH|th|RN|rn|[Ee]{4}|[90.,]|"(?:[^"\\]|\\.)*"?|\\.|.',
     re.DOTALL,
@@ -37,6 +37,7 @@ class _Template:
 
 @lru_cache(maxsize=256)
 def _template(text: str) -> _Template:
+    check_template(text)
     tokens: list[str] = []
     bare = pointed = False
     before = after = zero_to = 0

@@ -29,7 +29,9 @@ from functools import reduce
 from typing import Final
 
 from headwater.core.errors import UserError, not_supported
-from headwater.sql.select.kernels.kernel import Kernel, row_wise
+from headwater.formats.text_numbers import decimal_nan
+from headwater.sql.select.kernels import numeric_columns
+from headwater.sql.select.kernels.kernel import Kernel, columnar, row_wise
 
 _DIGITS_SIGNIFICANT_MIN: Final = 16
 _SCALE_MAX: Final = 1000
@@ -41,6 +43,9 @@ _INVERTED: Final = bytes(255 - byte for byte in range(256))
 _LOG10_E: Final = 0.434294481903252
 _LN_10: Final = 2.302585092994046
 _NEEDLESS_MAX: Final = 40
+_DIGITS_COMMON_MAX: Final = 10_000
+_FACTORS_MAX: Final = 50
+_ROOT_DIGITS_MAX: Final = 2_000
 
 
 def shown(value: Decimal) -> str:
@@ -129,13 +134,12 @@ def quotient_scale(left: Decimal, right: Decimal) -> int:
 
 def quotient(left: Decimal, right: Decimal, scale: int) -> Decimal:
     """left / right with `scale` digits after the point, half away from zero."""
-    left_scale, right_scale = _scale(left), _scale(right)
-    top = abs(int(left.scaleb(left_scale, _EXACT))) * 10 ** (right_scale + scale)
-    bottom = abs(int(right.scaleb(right_scale, _EXACT))) * 10**left_scale
-    whole, rest = divmod(top, bottom)
-    if 2 * rest >= bottom:
-        whole += 1
-    result = Decimal(whole).scaleb(-scale, _EXACT)
+    # In Decimals: Python's integers divide in quadratic time, and so they are made of decimal digits.
+    top, bottom = left.copy_abs().scaleb(scale, _EXACT), right.copy_abs()
+    whole, rest = _EXACT.divmod(top, bottom)
+    if _EXACT.add(rest, rest) >= bottom:
+        whole = _EXACT.add(whole, 1)
+    result = _EXACT.quantize(whole, Decimal(1)).scaleb(-scale, _EXACT)
     # A sign is set by copying: the operators - and abs() would round to 28 digits.
     return result.copy_negate() if (left < 0) != (right < 0) else result
 
@@ -175,9 +179,22 @@ def square_root(value: Decimal, scale: int | None = None) -> Decimal:
     if scale is None:
         weight, _ = _weight(value)
         scale = _limited(_DIGITS_SIGNIFICANT_MIN - ((weight + 1) * 2 - 1), value)
-    # An integer root with one digit more than wanted, then rounded: exact.
-    root = math.isqrt(int(value.scaleb(2 * (scale + 1), _EXACT)))
-    return _rounded(Decimal(root).scaleb(-(scale + 1), _EXACT), scale)
+    # The root cut to one digit more than wanted, then rounded: exact.
+    unit = Decimal(1).scaleb(-(scale + 1), _EXACT)
+    root = _near_root(value, max(value.adjusted() // 2, 0) + scale + 1).quantize(unit, ROUND_DOWN, _EXACT)
+    while exact_product(root, root) > value:
+        root = _EXACT.subtract(root, unit)
+    while exact_product(following := _EXACT.add(root, unit), following) <= value:
+        root = following
+    return _rounded(root, scale)
+
+
+def _near_root(value: Decimal, digits: int) -> Decimal:
+    """The root with about so many digits; of very many by steps of Newton's, quicker than sqrt()."""
+    if digits <= _ROOT_DIGITS_MAX:
+        return _precise(digits).sqrt(value)
+    half, context = _near_root(value, digits // 2 + 2), _precise(digits)
+    return context.multiply(context.add(half, context.divide(value, half)), Decimal("0.5"))
 
 
 def _logarithm_place(value: Decimal) -> int:
@@ -292,7 +309,9 @@ def power(base: Decimal, exponent: Decimal) -> Decimal:
         return Decimal(0)
     estimate = exponent_of_e * _LOG10_E
     scale = _limited(_DIGITS_SIGNIFICANT_MIN - int(estimate), base, exponent)
-    result = _precise(scale + max(int(estimate), 0) + 10).power(base.copy_abs(), exponent)
+    context = _precise(scale + max(int(estimate), 0) + 10)
+    # Of more digits than count the power would take minutes.
+    result = context.power(context.plus(base.copy_abs()), context.plus(exponent))
     return _rounded(result.copy_negate() if base < 0 and int(exponent) % 2 else result, scale)
 
 
@@ -346,20 +365,24 @@ def _one(function: Callable[[Decimal], Decimal]) -> Callable[[str], str]:
     return lambda text: shown(function(Decimal(text)))
 
 
-def _gcd(left: Decimal, right: Decimal) -> Decimal:
-    if not (left.is_finite() and right.is_finite()):
-        return Decimal("NaN")
-    scale = max(_scale(left), _scale(right))
-    first, second = int(left.scaleb(scale, _EXACT)), int(right.scaleb(scale, _EXACT))
-    return Decimal(math.gcd(first, second)).scaleb(-scale, _EXACT)
+def _of_integers(function: Callable[[int, int], int]) -> Callable[[Decimal, Decimal], Decimal]:
+    """gcd and lcm: of the numbers as integers of a unit that both have."""
 
+    def run(left: Decimal, right: Decimal) -> Decimal:
+        if not (left.is_finite() and right.is_finite()):
+            return Decimal("NaN")
+        scale = max(_scale(left), _scale(right))
+        if max(left.adjusted(), right.adjusted()) + scale >= _DIGITS_COMMON_MAX:
+            raise UserError(
+                f"common divisors and multiples of numbers with more than {_DIGITS_COMMON_MAX} digits"
+                " take too long",
+                "54000",
+                hint="Use shorter numbers.",
+            )
+        first, second = int(left.scaleb(scale, _EXACT)), int(right.scaleb(scale, _EXACT))
+        return Decimal(function(first, second)).scaleb(-scale, _EXACT)
 
-def _lcm(left: Decimal, right: Decimal) -> Decimal:
-    if not (left.is_finite() and right.is_finite()):
-        return Decimal("NaN")
-    scale = max(_scale(left), _scale(right))
-    first, second = int(left.scaleb(scale, _EXACT)), int(right.scaleb(scale, _EXACT))
-    return Decimal(math.lcm(first, second)).scaleb(-scale, _EXACT)
+    return run
 
 
 def _integer_quotient(left: Decimal, right: Decimal) -> Decimal:
@@ -374,7 +397,15 @@ def _factorial(count: int) -> str:
         raise UserError("factorial of a negative number is undefined", "22003")
     if count > 32177:
         raise _overflow()
-    return canonical(Decimal(math.factorial(count)))
+    return canonical(_product(1, count))
+
+
+def _product(low: int, high: int) -> Decimal:
+    """low * ... * high: halves of about as many digits, which are multiplied quickly."""
+    if high - low < _FACTORS_MAX:
+        return reduce(_EXACT.multiply, map(Decimal, range(low, high + 1)), Decimal(1))
+    middle = (low + high) // 2
+    return _EXACT.multiply(_product(low, middle), _product(middle + 1, high))
 
 
 def _extreme(texts: list[str | None], name: str) -> str | None:
@@ -386,14 +417,15 @@ def _extreme(texts: list[str | None], name: str) -> str | None:
 
 
 def fit(text: str, scale: int) -> str:
-    """A numeric rounded for a decimal(38, scale), or an overflow."""
+    """A numeric rounded for a decimal(38, scale), or an overflow; NaN is what stands for it there."""
     value = Decimal(text)
-    if not value.is_finite():
-        kind = "NaN" if value.is_nan() else "an infinite value"
-        detail = f"A field with precision 38, scale {scale} cannot hold {kind}."
+    if value.is_nan():
+        return format(decimal_nan(scale), "f")
+    if value.is_infinite():
+        detail = f"A field with precision 38, scale {scale} cannot hold an infinite value."
         raise UserError("numeric field overflow", "22003", detail)
     rounded = _rounded(value, scale)
-    if rounded and rounded.adjusted() >= 38 - scale:
+    if rounded and (rounded.adjusted() >= 38 - scale or rounded == decimal_nan(scale)):
         limit = "1" if scale == 38 else f"10^{38 - scale}"
         detail = (
             f"A field with precision 38, scale {scale} must round to an absolute value less than {limit}."
@@ -448,10 +480,10 @@ def _to_integer(low: int, high: int, name: str) -> Callable[[str], int]:
         if not value.is_finite():
             shown = "NaN" if value.is_nan() else "infinity"
             raise UserError(f"cannot convert {shown} to {name}", "0A000")
-        whole = int(value.to_integral_value(ROUND_HALF_UP, _EXACT))
+        whole = value.to_integral_value(ROUND_HALF_UP, _EXACT)
         if not low <= whole <= high:
             raise UserError(f"{name} out of range", "22003")
-        return whole
+        return int(whole)
 
     return run
 
@@ -459,16 +491,16 @@ def _to_integer(low: int, high: int, name: str) -> Callable[[str], int]:
 _PAIR: Final = ("text", "text")
 
 KERNELS: Final[tuple[Kernel, ...]] = (
-    row_wise("hw_numeric_add", _PAIR, "text", _two(_EXACT.add)),
-    row_wise("hw_numeric_sub", _PAIR, "text", _two(_EXACT.subtract)),
-    row_wise("hw_numeric_mul", _PAIR, "text", _two(_EXACT.multiply)),
+    columnar(row_wise("hw_numeric_add", _PAIR, "text", _two(_EXACT.add)), numeric_columns.add),
+    columnar(row_wise("hw_numeric_sub", _PAIR, "text", _two(_EXACT.subtract)), numeric_columns.subtract),
+    columnar(row_wise("hw_numeric_mul", _PAIR, "text", _two(_EXACT.multiply)), numeric_columns.multiply),
     row_wise("hw_numeric_div", _PAIR, "text", _two(divide)),
     row_wise("hw_numeric_mod", _PAIR, "text", _two(remainder)),
     row_wise("hw_numeric_idiv", _PAIR, "text", _two(_integer_quotient)),
     row_wise("hw_numeric_power", _PAIR, "text", _two(power)),
     row_wise("hw_numeric_log", _PAIR, "text", _two(logarithm)),
-    row_wise("hw_numeric_gcd", _PAIR, "text", _two(_gcd), raises=False),
-    row_wise("hw_numeric_lcm", _PAIR, "text", _two(_lcm)),
+    row_wise("hw_numeric_gcd", _PAIR, "text", _two(_of_integers(math.gcd))),
+    row_wise("hw_numeric_lcm", _PAIR, "text", _two(_of_integers(math.lcm))),
     row_wise("hw_numeric_neg", ("text",), "text", _one(Decimal.copy_negate), raises=False),
     row_wise("hw_numeric_abs", ("text",), "text", _one(Decimal.copy_abs), raises=False),
     row_wise("hw_numeric_sign", ("text",), "text", _sign, raises=False),
@@ -483,7 +515,9 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     row_wise("hw_numeric_fit", ("text", "int4"), "text", fit),
     row_wise("hw_numeric_extreme", ("text[]", "text"), "text", _extreme, raises=False),
     row_wise("hw_numeric_found", ("text",), "text", _found),
-    row_wise("hw_numeric_key", ("text",), "bytea", sort_key, raises=False),
+    columnar(
+        row_wise("hw_numeric_key", ("text",), "bytea", sort_key, raises=False), numeric_columns.sort_key
+    ),
     row_wise("hw_numeric_to_float8", ("text",), "float8", _to_float),
     row_wise("hw_numeric_to_int2", ("text",), "int2", _to_integer(-(2**15), 2**15 - 1, "smallint")),
     row_wise("hw_numeric_to_int4", ("text",), "int4", _to_integer(-(2**31), 2**31 - 1, "integer")),

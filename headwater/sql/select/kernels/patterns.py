@@ -15,10 +15,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+import numpy as np
+import pyarrow as pa
+
 from headwater.core.errors import UserError, not_supported
-from headwater.formats.text_times import civil_from_days, days_from_civil
+from headwater.formats.text_times import MOMENT_INFINITE, civil_from_days, days_from_civil
+from headwater.formats.zones import zone
 from headwater.sql.select.kernels.intervals import DAY_US
-from headwater.sql.select.kernels.kernel import Interval, Kernel, row_wise
+from headwater.sql.select.kernels.kernel import Interval, Kernel, check_template, row_wise
+from headwater.sql.select.kernels.times import numbers_of
 
 _MONTHS: Final = ("January", "February", "March", "April", "May", "June", "July", "August", "September",
                   "October", "November", "December")  # fmt: skip
@@ -49,6 +54,7 @@ class Field:
 @lru_cache(maxsize=256)
 def fields_of(template: str) -> tuple[Field, ...]:
     """A template cut into its fields."""
+    check_template(template)
     fields: list[Field] = []
     place = 0
     while place < len(template):
@@ -118,14 +124,15 @@ class _Clock:
     second: int
     microsecond: int
     zone: str | None
+    offset_s: int = 0
 
 
-def _clock_of(moment: int, zone: str | None) -> _Clock:
+def _clock_of(moment: int, zone: str | None, offset_s: int) -> _Clock:
     days, clock = divmod(moment, DAY_US)
     year, month, day = civil_from_days(days)
     seconds, microsecond = divmod(clock, 1_000_000)
     return _Clock(
-        year, month, day, days, seconds // 3600, seconds // 60 % 60, seconds % 60, microsecond, zone
+        year, month, day, days, seconds // 3600, seconds // 60 % 60, seconds % 60, microsecond, zone, offset_s
     )
 
 
@@ -176,10 +183,14 @@ def _zone_part(word: str, clock: _Clock, field: Field) -> str | None:
     if word not in ("TZ", "TZH", "TZM", "OF"):
         return None
     if word == "TZ":
-        return _cased(clock.zone or "", field.word)
-    if clock.zone is None:
-        return "+00" if word in ("OF", "TZH") else "00"
-    return "00" if word == "TZM" else "+00"
+        name = clock.zone or ""
+        return name if field.word.isupper() else name.lower()
+    size = abs(clock.offset_s)
+    minutes = f"{size // 60 % 60:02d}"
+    if word == "TZM":
+        return minutes
+    hours = f"{'-' if clock.offset_s < 0 else '+'}{size // 3600:02d}"
+    return f"{hours}:{minutes}" if word == "OF" and size // 60 % 60 else hours
 
 
 def _year_part(word: str, clock: _Clock, field: Field) -> str | None:
@@ -238,10 +249,11 @@ def _day_part(word: str, clock: _Clock, field: Field) -> str:
     return _padded(number, width, field)
 
 
-def _shown(moment: int, template: str, zone: str | None) -> str | None:
-    if template == "":
+def _shown(moment: int, template: str, zone: str | None, offset_s: int = 0) -> str | None:
+    """What a template makes of what a zone's clocks show."""
+    if template == "" or abs(moment) == MOMENT_INFINITE:
         return None
-    clock = _clock_of(moment, zone)
+    clock = _clock_of(moment, zone, offset_s)
     parts: list[str] = []
     for field in fields_of(template):
         if not field.word:
@@ -256,6 +268,24 @@ def _shown(moment: int, template: str, zone: str | None) -> str | None:
             text += ordinal(text, field.ordinal)
         parts.append(text)
     return "".join(parts)
+
+
+def _shown_in_zone(values: pa.Array, templates: pa.Array, zones: pa.Array) -> pa.Array:
+    if len(values) == 0:
+        return pa.array([], pa.string())
+    found = zone(zones[0].as_py())
+    moments = numbers_of(values)
+    finite = np.where(np.abs(moments) == MOMENT_INFINITE, 0, moments)
+    periods = found.periods(finite)
+    offsets = found.offsets[periods].tolist()
+    clocks = np.where(finite == moments, finite + found.offsets[periods] * 1_000_000, moments).tolist()
+    names = [found.abbreviations[period] for period in periods.tolist()]
+    rows = zip(clocks, templates.to_pylist(), names, offsets, values.is_valid().to_pylist(), strict=True)
+    shown = [
+        _shown(clock, template, name, offset) if valid and template is not None else None
+        for clock, template, name, offset, valid in rows
+    ]
+    return pa.array(shown, pa.string())
 
 
 def _shown_interval(value: Interval, template: str) -> str | None:
@@ -477,6 +507,7 @@ def _reading(finish: Callable[[int], int]) -> Callable[[str, str], int]:
 KERNELS: Final[tuple[Kernel, ...]] = (
     row_wise("hw_to_char_timestamp", ("timestamp", "text"), "text", lambda m, t: _shown(m, t, None)),
     row_wise("hw_to_char_timestamptz", ("timestamptz", "text"), "text", lambda m, t: _shown(m, t, "UTC")),
+    Kernel("hw_to_char_in_zone", ("timestamptz", "text", "text"), "text", _shown_in_zone),
     row_wise("hw_to_char_interval", ("interval", "text"), "text", _shown_interval),
     row_wise("hw_text_to_moment", ("text", "text"), "timestamptz", _reading(lambda moment: moment)),
     row_wise("hw_text_to_day", ("text", "text"), "date", _reading(lambda moment: moment // DAY_US)),

@@ -1,7 +1,8 @@
 """Asks a text about a regular expression, within a time.
 
 The `regex` package goes back and tries again, which may take longer than anybody lives.  So a text
-has its time: then it is an error, and until then others may use the interpreter.
+has its time, and every search in it a part of that: then it is an error.  Until then others may use the
+interpreter, and between two searches the statement can be stopped.
 
 Whether the C library calls some marks a part of a word is not known, nor its upper-case letters and
 punctuation beyond ASCII: there a text is refused.
@@ -12,13 +13,16 @@ Not here: patterns (regex_patterns.py), the functions (texts.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import regex
 
+from headwater.core import pace
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import UserError, not_supported
-from headwater.core.limits import REGEX_QUICK_CHARACTERS_MAX, REGEX_S_MAX
+from headwater.core.limits import REGEX_QUICK_CHARACTERS_MAX, REGEX_S_MAX, REGEX_SEARCH_S_MAX
+from headwater.sql.select.kernels.kernel import pieces
 from headwater.sql.select.kernels.letters import of_word
 from headwater.sql.select.kernels.regex_patterns import OF_WORD, Pattern, compiled
 
@@ -71,7 +75,8 @@ class _Search:
         if self._end_s is None:
             found: regex.Match[str] | None = method(self._text, *span)
             return found
-        left_s = self._end_s - SYSTEM_CLOCK.monotonic_s()
+        pace.look()
+        left_s = min(self._end_s - SYSTEM_CLOCK.monotonic_s(), REGEX_SEARCH_S_MAX)
         try:
             found = method(self._text, *span, timeout=max(left_s, 0.001), concurrent=True)
         except TimeoutError:
@@ -102,6 +107,6 @@ def _check(pattern: Pattern, text: str) -> None:
         return
     if pattern.ascii_only:
         raise not_supported("classes of characters other than letters and digits for text beyond ASCII")
-    for character in text:
+    for character in chain.from_iterable(map(dict.fromkeys, pieces(text))):
         if character > "\x7f" and of_word(character) is not (regex.match(OF_WORD, character) is not None):
             raise not_supported(f'telling whether "{character}" belongs to a word')

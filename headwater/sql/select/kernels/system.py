@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from headwater.core import pace
 from headwater.core.errors import UserError
 from headwater.core.types import FACTS, format_type, type_of_oid
 from headwater.sql.select.kernels.kernel import Kernel, row_wise
@@ -68,6 +69,7 @@ def _parse_ident(text: str) -> list[str]:
     parts: list[str] = []
     rest = text.strip()
     while True:
+        pace.look()
         found = re.match(
             r'\s*(?:"((?:[^"]|"")+)"|([A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_$\u0080-\U0010ffff]*))\s*', rest
         )

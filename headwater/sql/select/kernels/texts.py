@@ -11,11 +11,15 @@ from typing import Final
 
 from regex import Match
 
+from headwater.core import pace
 from headwater.core.errors import UserError, not_supported
-from headwater.sql.select.kernels import regex
-from headwater.sql.select.kernels.kernel import Kernel, row_wise
+from headwater.core.quoting import literal, quoted
+from headwater.formats.text import one_byte, shown_byte
+from headwater.sql.select.kernels import regex, text_columns
+from headwater.sql.select.kernels.kernel import Kernel, check_length, columnar, pieces, row_wise
 
-_BYTES_MAX: Final = 1024 * 1024 * 1024
+_BYTES_MAX: Final = 1024 * 1024 * 1024  # PostgreSQL's own bound; ours is a smaller one
+_PARTS_MAX: Final = 10_000
 _RESERVED: Final = frozenset(
     re.findall(
         r"\w+",
@@ -82,9 +86,25 @@ def _split_part(text: str, separator: str, number: int) -> str:
         raise _wrong("field position must not be zero")
     if text == "":
         return ""
-    parts = text.split(separator) if separator else [text]
-    index = number - 1 if number > 0 else len(parts) + number
-    return parts[index] if 0 <= index < len(parts) else ""
+    if not separator:
+        return text if number in (1, -1) else ""
+    if number < 0:
+        number += text.count(separator) + 2
+        if number <= 0:
+            return ""
+    if number > _PARTS_MAX:
+        return _far_part(text, separator, number)
+    parts = text.split(separator, number)
+    return parts[number - 1] if number <= len(parts) else ""
+
+
+def _far_part(text: str, separator: str, number: int) -> str:
+    """Some parts at a time: a text may have millions."""
+    if number > text.count(separator) + 1:
+        return ""
+    for _ in pace.paced(range((number - 1) // _PARTS_MAX)):
+        text = text.split(separator, _PARTS_MAX)[-1]
+    return text.split(separator, (number - 1) % _PARTS_MAX + 1)[(number - 1) % _PARTS_MAX]
 
 
 # Making text longer, shorter, other
@@ -94,6 +114,7 @@ def _pad(text: str, length: int, fill: str, left: bool) -> str:
     length = max(length, 0)
     if length > _BYTES_MAX // 4:
         raise _wrong("requested length too large", "54000")
+    check_length(length)
     if len(text) >= length:
         return text[:length]
     if not fill:
@@ -105,8 +126,10 @@ def _pad(text: str, length: int, fill: str, left: bool) -> str:
 
 def _repeat(text: str, count: int) -> str:
     count = max(count, 0)
-    if len(text.encode()) * count >= _BYTES_MAX:
+    size = len(text.encode()) * count
+    if size >= _BYTES_MAX:
         raise _wrong("requested length too large", "54000")
+    check_length(size)
     return text * count
 
 
@@ -123,14 +146,18 @@ def _rtrim(text: str, characters: str) -> str:
 
 
 def _replace(text: str, old: str, new: str) -> str:
-    return text.replace(old, new) if old else text
+    if not old:
+        return text
+    if len(new) > len(old):
+        check_length(len(text) + text.count(old) * (len(new) - len(old)))
+    return text.replace(old, new)
 
 
 def _translate(text: str, old: str, new: str) -> str:
     table: dict[int, str | None] = {}
     for index, character in enumerate(old):
         table.setdefault(ord(character), new[index] if index < len(new) else None)
-    return text.translate(table)
+    return "".join(piece.translate(table) for piece in pieces(text))
 
 
 def _character(code: int) -> str:
@@ -159,13 +186,12 @@ def _concat_ws(separator: str, parts: list[str | None]) -> str:
 def quote_ident(text: str) -> str:
     """A name as SQL would have it written."""
     plain = re.fullmatch(r"[a-z_][a-z0-9_]*", text) is not None and text not in _RESERVED
-    return text if plain else '"' + text.replace('"', '""') + '"'
+    return text if plain else quoted(text)
 
 
 def quote_literal(text: str) -> str:
     """A text as an SQL literal."""
-    doubled = text.replace("'", "''")
-    return " E'".lstrip() + doubled.replace("\\", "\\\\") + "'" if "\\" in text else f"'{doubled}'"
+    return "E" + literal(text).replace("\\", "\\\\") if "\\" in text else literal(text)
 
 
 def _quote_nullable(text: str | None) -> str:
@@ -207,11 +233,22 @@ def _format(template: str | None, arguments: list[str | None] | None) -> str | N
             columns = int(value(width[1:-1] or None) or 0)
         elif width:
             columns = int(width)
+        if abs(columns) >= 2**31:
+            raise _wrong("number is out of range", "22003")
+        check_length(abs(columns))
         left = bool(minus) or columns < 0
         text = _formatted(value(position), kind)
         return text.ljust(abs(columns)) if left else text.rjust(columns)
 
-    return _SPECIFIER.sub(piece, template)
+    parts: list[str] = []
+    place = size = 0
+    for found in pace.paced(_SPECIFIER.finditer(template)):
+        made = piece(found)
+        size += len(made)
+        check_length(size)
+        parts += (template[place : found.start()], made)
+        place = found.end()
+    return "".join(parts) + template[place:]
 
 
 def _formatted(value: str | None, kind: str) -> str:
@@ -375,25 +412,50 @@ def _like(text: str, pattern: str, flags: str) -> bool:
 _TEXT2: Final = ("text", "text")
 _TEXT3: Final = ("text", "text", "text")
 
+
+def _byte_number(text: str) -> int:
+    """The number behind a value of type "char", which has a sign."""
+    if len(text) > 1:
+        return int(text[1:], 8) - 256
+    return ord(text) if text else 0
+
+
+def _byte_of(number: int) -> str:
+    if not -128 <= number < 128:
+        raise UserError('"char" out of range', "22003")
+    return shown_byte(number % 256)
+
+
 KERNELS: Final[tuple[Kernel, ...]] = (
-    row_wise("hw_substring", ("text", "int4", "int4"), "text", substring),
+    columnar(row_wise("hw_substring", ("text", "int4", "int4"), "text", substring), text_columns.substring),
     row_wise("hw_substring_from", ("text", "int4"), "text", _substring_from, raises=False),
     row_wise("hw_bytea_substring", ("bytea", "int4", "int4"), "bytea", _byte_substring),
     row_wise(
         "hw_bytea_substring_from", ("bytea", "int4"), "bytea", lambda d, s: d[max(s - 1, 0) :], raises=False
     ),
-    row_wise("hw_left", ("text", "int4"), "text", _left, raises=False),
-    row_wise("hw_right", ("text", "int4"), "text", _right, raises=False),
+    columnar(row_wise("hw_left", ("text", "int4"), "text", _left, raises=False), text_columns.left),
+    columnar(row_wise("hw_right", ("text", "int4"), "text", _right, raises=False), text_columns.right),
     row_wise("hw_overlay", ("text", "text", "int4", "int4"), "text", _overlay),
-    row_wise("hw_split_part", ("text", "text", "int4"), "text", _split_part),
-    row_wise("hw_lpad", ("text", "int4", "text"), "text", lambda t, n, f: _pad(t, n, f, True)),
-    row_wise("hw_rpad", ("text", "int4", "text"), "text", lambda t, n, f: _pad(t, n, f, False)),
+    columnar(
+        row_wise("hw_split_part", ("text", "text", "int4"), "text", _split_part), text_columns.split_part
+    ),
+    columnar(
+        row_wise("hw_lpad", ("text", "int4", "text"), "text", lambda t, n, f: _pad(t, n, f, True)),
+        text_columns.padded(True),
+    ),
+    columnar(
+        row_wise("hw_rpad", ("text", "int4", "text"), "text", lambda t, n, f: _pad(t, n, f, False)),
+        text_columns.padded(False),
+    ),
     row_wise("hw_repeat", ("text", "int4"), "text", _repeat),
-    row_wise("hw_btrim", _TEXT2, "text", _trim, raises=False),
-    row_wise("hw_ltrim", _TEXT2, "text", _ltrim, raises=False),
-    row_wise("hw_rtrim", _TEXT2, "text", _rtrim, raises=False),
-    row_wise("hw_reverse", ("text",), "text", lambda text: text[::-1], raises=False),
-    row_wise("hw_replace", _TEXT3, "text", _replace, raises=False),
+    columnar(row_wise("hw_btrim", _TEXT2, "text", _trim, raises=False), text_columns.trimmed("b")),
+    columnar(row_wise("hw_ltrim", _TEXT2, "text", _ltrim, raises=False), text_columns.trimmed("l")),
+    columnar(row_wise("hw_rtrim", _TEXT2, "text", _rtrim, raises=False), text_columns.trimmed("r")),
+    columnar(
+        row_wise("hw_reverse", ("text",), "text", lambda text: text[::-1], raises=False),
+        text_columns.reversed_,
+    ),
+    columnar(row_wise("hw_replace", _TEXT3, "text", _replace, raises=False), text_columns.replaced),
     row_wise("hw_translate", _TEXT3, "text", _translate, raises=False),
     row_wise("hw_chr", ("int4",), "text", _character),
     row_wise("hw_concat", ("text[]",), "text", _concat, raises=False),
@@ -402,6 +464,9 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     row_wise("hw_quote_literal", ("text",), "text", quote_literal, raises=False),
     row_wise("hw_quote_nullable", ("text",), "text", _quote_nullable, strict=False, raises=False),
     row_wise("hw_format", ("text", "text[]"), "text", _format, strict=False),
+    row_wise("hw_text_to_byte", ("text",), "text", one_byte, raises=False),
+    row_wise("hw_byte_to_int4", ("text",), "int4", _byte_number, raises=False),
+    row_wise("hw_int4_to_byte", ("int4",), "text", _byte_of),
     row_wise("hw_text_cut", ("text", "int4", "text"), "text", _cut, raises=False),
     row_wise("hw_text_fit", ("text", "int4", "text"), "text", _fit),
     row_wise("hw_like_escape", _TEXT2, "text", _like_escape),

@@ -1,35 +1,41 @@
 """Kernels over dates and timestamps, column-wise on numbers: days and microseconds since 1970.
 
-The calendar is the proleptic Gregorian one and works for every year a timestamp can hold;
-the zone of a session is UTC, so timestamps with and without a zone share everything but
-their type.
+The calendar is the proleptic Gregorian one and works for every year a timestamp can hold.
+Timestamps with and without a zone share everything but their type, because the clocks that count here are
+those of UTC; others are in zones.py.  Infinite ones (formats/text_times.py) stay what they are wherever
+PostgreSQL leaves them so.
 
     date_trunc, extract, date_part, date_bin     by the name of a field
     + and - of months, days and microseconds     the day of the month is clamped
-    age, make_*                                  one row at a time
+    age                                          one row at a time
 
-Not here: text in either direction (formats/text.py), patterns (patterns.py), zones (zones.py).
+Not here: text in either direction (formats/text.py), patterns (patterns.py), zones (zones.py), what
+makes dates of numbers (times_made.py).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater.core.errors import UserError, not_supported
-from headwater.formats.text_times import civil_from_days, days_from_civil
+from headwater.formats.text_times import DAY_INFINITE, MOMENT_INFINITE, civil_from_days, days_from_civil
 from headwater.sql.select.kernels.intervals import DAY_US
 from headwater.sql.select.kernels.kernel import Interval, Kernel, arrow_of, row_wise
 
 Numbers: TypeAlias = "npt.NDArray[np.int64]"
+Look: TypeAlias = "Callable[[Numbers, str], Numbers]"  # a field of moments
 
 TIMESTAMP_MIN: Final = days_from_civil(-4713, 11, 24) * DAY_US
-TIMESTAMP_MAX: Final = days_from_civil(294277, 1, 1) * DAY_US - 1
+TIMESTAMP_MAX: Final = MOMENT_INFINITE - 1
+DAYS_MAX: Final = MOMENT_INFINITE // DAY_US - 1
 _NAMES: Final = {
     "timestamp": "timestamp without time zone",
     "timestamptz": "timestamp with time zone",
@@ -137,7 +143,10 @@ def _shown_year(year: Numbers) -> Numbers:
 
 
 def truncated(moments: Numbers, field: str) -> Numbers:
-    """The start of the field that a moment lies in."""
+    """The start of the field that a moment lies in; an infinite one's is itself."""
+    infinite = np.abs(moments) == MOMENT_INFINITE
+    if infinite.any():
+        return np.where(infinite, moments, truncated(np.where(infinite, 0, moments), field))
     simple = {"microseconds": 1, "milliseconds": 1_000, "second": 1_000_000, "minute": 60_000_000,
               "hour": 3_600_000_000, "day": DAY_US}  # fmt: skip
     if field in simple:
@@ -222,7 +231,8 @@ def _extracted_whole(days: Numbers, clock: Numbers, field: str) -> Numbers:
 # Kernels over a field's name
 
 
-def _numbers(array: pa.Array) -> Numbers:
+def numbers_of(array: pa.Array) -> Numbers:
+    """Days or microseconds, 0 where there are none."""
     plain = (
         array.cast(pa.int64())
         if not pa.types.is_date32(array.type)
@@ -231,7 +241,8 @@ def _numbers(array: pa.Array) -> Numbers:
     return plain.fill_null(0).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
-def _missing(*arrays: pa.Array) -> npt.NDArray[np.bool_]:
+def missing_in(*arrays: pa.Array) -> npt.NDArray[np.bool_]:
+    """The rows in which one of them is NULL."""
     masks = [array.is_null().to_numpy(zero_copy_only=False) for array in arrays]
     return np.asarray(np.logical_or.reduce(masks), np.bool_)
 
@@ -244,8 +255,8 @@ def _by_field(
     function: Callable[[Numbers, str], Numbers],
 ) -> tuple[Numbers, npt.NDArray[np.bool_]]:
     """`function` for every distinct field name over its rows."""
-    moments = _numbers(values)
-    missing = _missing(names, values)
+    moments = numbers_of(values)
+    missing = missing_in(names, values)
     result = np.zeros(len(moments), np.int64)
     listed = np.array(names.to_pylist(), dtype=object)
     for name in {name for name, gone in zip(listed, missing, strict=True) if not gone}:
@@ -260,12 +271,14 @@ def _by_field(
     return result, missing
 
 
-def _date_trunc(kind: str) -> Kernel:
-    def run(names: pa.Array, values: pa.Array) -> pa.Array:
-        result, missing = _by_field(names, values, kind, _TRUNCATED, truncated)
-        return pa.array(result, pa.int64(), mask=missing).cast(arrow_of(kind))
+def fields_truncated(kind: str, names: pa.Array, values: pa.Array, cut: Look = truncated) -> pa.Array:
+    """The start of the field that each moment lies in."""
+    result, missing = _by_field(names, values, kind, _TRUNCATED, cut)
+    return pa.array(result, pa.int64(), mask=missing).cast(arrow_of(kind))
 
-    return Kernel(f"hw_date_trunc_{kind}", ("text", kind), kind, run)
+
+def _date_trunc(kind: str) -> Kernel:
+    return Kernel(f"hw_date_trunc_{kind}", ("text", kind), kind, partial(fields_truncated, kind))
 
 
 _EXTRACTED: Final = _TRUNCATED | {"epoch", "dow", "doy", "isodow", "isoyear"}
@@ -279,21 +292,39 @@ _EXTRACTED_OF: Final[dict[str, frozenset[str]]] = {
 }
 
 
-def _extract(kind: str) -> Kernel:
+_ENDLESS: Final = frozenset({"epoch", "year", "isoyear", "decade", "century", "millennium", "julian"})
+"""Fields that are infinite for an infinite moment; the others turn in circles, and have no value there."""
+
+
+def _infinite(kind: str, values: Numbers) -> npt.NDArray[np.bool_]:
+    """Which values are infinite; a time of day never is."""
+    if kind == "time":
+        return np.zeros(len(values), np.bool_)
+    return np.asarray(np.abs(values) == (DAY_INFINITE if kind == "date" else MOMENT_INFINITE))
+
+
+def fields_extracted(kind: str, names: pa.Array, values: pa.Array, look: Look = extracted) -> pa.Array:
     """The field in millionths; a date is its midnight, a time of day one of 1970-01-01."""
     unit = DAY_US if kind == "date" else 1
+
+    def scaled(numbers: Numbers, field: str) -> Numbers:
+        if kind == "time" and field == "hour":  # 24:00:00 is allowed
+            return numbers // 3_600_000_000 * 1_000_000
+        infinite = _infinite(kind, numbers)
+        if field in _ENDLESS and infinite.any():
+            raise not_supported(f"extract of {field} from an infinite {_NAMES[kind]}", hint=_NO_NUMBER)
+        return look(np.where(infinite, 0, numbers) * unit, field)
+
+    result, missing = _by_field(names, values, kind, _EXTRACTED_OF[kind], scaled)
+    return pa.array(result, pa.int64(), mask=missing | _infinite(kind, numbers_of(values)))
+
+
+def _extract(kind: str) -> Kernel:
     argument = "int8" if kind == "time" else kind
+    return Kernel(f"hw_extract_{kind}", ("text", argument), "int8", partial(fields_extracted, kind))
 
-    def run(names: pa.Array, values: pa.Array) -> pa.Array:
-        def scaled(numbers: Numbers, field: str) -> Numbers:
-            if kind == "time" and field == "hour":  # 24:00:00 is allowed
-                return numbers // 3_600_000_000 * 1_000_000
-            return extracted(numbers * unit, field)
 
-        result, missing = _by_field(names, values, kind, _EXTRACTED_OF[kind], scaled)
-        return pa.array(result, pa.int64(), mask=missing)
-
-    return Kernel(f"hw_extract_{kind}", ("text", argument), "int8", run)
+_NO_NUMBER: Final = "Use date_part, whose answer can be infinite, or ask isfinite first."
 
 
 def _as_float(millionths: int, field: str) -> float:
@@ -309,18 +340,24 @@ def _as_float(millionths: int, field: str) -> float:
     return millionths / 1_000_000.0
 
 
+def parts_of_dates(kind: str, names: pa.Array, values: pa.Array, look: Look = extracted) -> pa.Array:
+    """The same as floats, infinite where the moment is and its fields do not turn in circles."""
+    fields = [None if name is None else FIELDS.get(name.lower(), "") for name in names.to_pylist()]
+    moments = numbers_of(values)
+    endless = _infinite(kind, moments) & np.array([field in _ENDLESS for field in fields], np.bool_)
+    finite = pc.if_else(pa.array(endless), pa.scalar(None, values.type), values)
+    numbers = fields_extracted(kind, names, finite, look).to_pylist()
+    results = [
+        None if number is None or field is None else _as_float(number, field)
+        for number, field in zip(numbers, fields, strict=True)
+    ]
+    signs = np.where(moments > 0, math.inf, -math.inf)
+    return pc.if_else(pa.array(endless), pa.array(signs), pa.array(results, pa.float64()))
+
+
 def _date_part(kind: str) -> Kernel:
-    extract = _extract(kind)
-
-    def run(names: pa.Array, values: pa.Array) -> pa.Array:
-        fields = [None if name is None else FIELDS.get(name.lower(), "") for name in names.to_pylist()]
-        results = [
-            None if number is None or field is None else _as_float(number, field)
-            for number, field in zip(extract.function(names, values).to_pylist(), fields, strict=True)
-        ]
-        return pa.array(results, pa.float64())
-
-    return Kernel(f"hw_date_part_{kind}", extract.arguments, "float8", run)
+    argument = "int8" if kind == "time" else kind
+    return Kernel(f"hw_date_part_{kind}", ("text", argument), "float8", partial(parts_of_dates, kind))
 
 
 def _date_part_interval(name: str, value: Interval) -> float:
@@ -397,7 +434,8 @@ def _trunc_interval(name: str, value: Interval) -> Interval:
 # Sums and differences
 
 
-def _checked(moments: Any) -> Any:
+def checked(moments: Any) -> Any:
+    """Moments that PostgreSQL has too and that have a stored form, or an error."""
     if np.any((moments < TIMESTAMP_MIN) | (moments > TIMESTAMP_MAX)):
         raise UserError("timestamp out of range", "22008")
     return moments
@@ -405,15 +443,21 @@ def _checked(moments: Any) -> Any:
 
 def _add_interval(kind: str, sign: int) -> Kernel:
     def run(values: pa.Array, intervals: pa.Array) -> pa.Array:
-        missing = _missing(values, intervals)
-        moments = _numbers(values)
+        missing = missing_in(values, intervals)
+        given = numbers_of(values)
+        infinite = _infinite(kind, given)
+        moments = np.where(infinite, 0, given)
         months, days, microseconds = (
             sign * intervals.field(i).fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False)
             for i in range(3)
         )
         day = add_months(moments // DAY_US, months) + days
-        result = np.where(missing, 0, day * DAY_US + moments % DAY_US + microseconds)
-        return pa.array(_checked(result), pa.int64(), mask=missing).cast(arrow_of(kind))
+        if np.any(np.abs(day[~missing]) > DAYS_MAX):  # so many that their microseconds are no number
+            raise UserError("timestamp out of range", "22008")
+        result = np.where(missing | infinite, 0, day * DAY_US + moments % DAY_US + microseconds)
+        return pa.array(np.where(infinite, given, checked(result)), pa.int64(), mask=missing).cast(
+            arrow_of(kind)
+        )
 
     return Kernel(f"hw_{kind}_{'add' if sign > 0 else 'sub'}", (kind, "interval"), kind, run)
 
@@ -422,14 +466,16 @@ def _time_add(clock: int, value: Interval) -> int:
     return (clock + value[2]) % DAY_US
 
 
-def _time_of(moment: int) -> int:
-    return moment % DAY_US
+def _time_of(moment: int) -> int | None:
+    return None if abs(moment) == MOMENT_INFINITE else moment % DAY_US
 
 
 def _rescaled(zero: int) -> Callable[[int, int], int]:
     """Rounded to so many digits of a second, half away from `zero`."""
 
     def run(moment: int, precision: int) -> int:
+        if abs(moment) == MOMENT_INFINITE:
+            return moment
         step = int(10 ** (6 - min(max(precision, 0), 6)))
         since = moment - zero
         size = (abs(since) + step // 2) // step * step
@@ -438,11 +484,13 @@ def _rescaled(zero: int) -> Callable[[int, int], int]:
     return run
 
 
-_EPOCH_2000: Final = 946_684_800_000_000
+EPOCH_2000: Final = 946_684_800_000_000
 
 
 def age(later: int, earlier: int) -> Interval:
     """Years, months and days apart, counted on the calendar."""
+    if MOMENT_INFINITE in (abs(later), abs(earlier)):
+        raise UserError("timestamp out of range", "22008")
     if later < earlier:
         months, days, microseconds = age(earlier, later)
         return -months, -days, -microseconds
@@ -461,6 +509,10 @@ def age(later: int, earlier: int) -> Interval:
 
 
 def _date_bin(stride: Interval, moment: int, origin: int) -> int:
+    if abs(moment) == MOMENT_INFINITE:
+        return moment
+    if abs(origin) == MOMENT_INFINITE:
+        raise UserError("origin out of range", "22008")
     months, days, microseconds = stride
     if months:
         raise UserError("timestamps cannot be binned into intervals containing months or years", "0A000")
@@ -495,64 +547,6 @@ def _span(start: int | None, end: int | None) -> tuple[int, int | None] | None:
     return (start, None) if end is None else (min(start, end), max(start, end))
 
 
-# Making
-
-
-def _make_date(year: int, month: int, day: int, with_time: bool = False) -> int:
-    astronomical = year if year > 0 else year + 1
-    shown = f"{year if with_time or not year else astronomical}-{month:02d}-{day:02d}"
-    wrong = UserError(f"date field value out of range: {shown}", "22008")
-    if year == 0 or not 1 <= month <= 12 or not 1 <= day <= 31:
-        raise wrong
-    beyond = not -4714 <= year < 5_874_898
-    # Far away every leap year has one nearby, four centuries apart.
-    near = astronomical % 400 + 2000 if beyond else astronomical
-    days = days_from_civil(near, month, day)
-    if civil_from_days(days) != (near, month, day):
-        raise wrong
-    if beyond or days * DAY_US < TIMESTAMP_MIN:
-        raise UserError(f"date out of range: {shown}", "22008")
-    return days
-
-
-def _make_time(hour: int, minute: int, second: float) -> int:
-    total = (hour * 3600 + minute * 60) * 1_000_000 + (
-        round(second * 1_000_000) if math.isfinite(second) else -1
-    )
-    fine = hour >= 0 and 0 <= minute <= 59 and 0 <= second <= 60 and total <= DAY_US
-    if not fine:
-        seconds = f"{second:02g}" if math.isfinite(second) else "NaN" if second != second else "Infinity"
-        shown = f"{hour}:{minute:02d}:{'-' if second == -math.inf else ''}{seconds}"
-        raise UserError(f"time field value out of range: {shown}", "22008")
-    return total
-
-
-def _make_timestamp(year: int, month: int, day: int, hour: int, minute: int, second: float) -> int:
-    days = _make_date(year, month, day, with_time=True)
-    return int(_checked(np.int64(days * DAY_US + _make_time(hour, minute, second))))
-
-
-def _from_epoch(seconds: float) -> int:
-    if math.isnan(seconds):
-        raise UserError("timestamp cannot be NaN", "22008")
-    if math.isinf(seconds):
-        raise not_supported("infinite timestamps")
-    near = abs(seconds) < 1e13
-    moment = round((seconds - _EPOCH_2000 / 1_000_000) * 1_000_000) + _EPOCH_2000 if near else 0
-    if not near or not TIMESTAMP_MIN <= moment <= TIMESTAMP_MAX:
-        raise UserError(f'timestamp out of range: "{seconds:g}"', "22008")
-    return moment
-
-
-# Milliseconds since the epoch
-
-
-def _to_milliseconds(moment: int) -> int:
-    if moment < 0:
-        raise UserError("mz_timestamp out of range", "22003")
-    return moment // 1000
-
-
 KERNELS: Final[tuple[Kernel, ...]] = (
     *(_date_trunc(kind) for kind in ("timestamp", "timestamptz")),
     *(_extract(kind) for kind in ("timestamp", "timestamptz", "date", "time")),
@@ -573,26 +567,16 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     row_wise("hw_timestamptz_to_time", ("timestamptz",), "int8", _time_of, raises=False),
     row_wise("hw_interval_to_time", ("interval",), "int8", lambda value: value[2] % DAY_US, raises=False),
     row_wise("hw_time_to_interval", ("int8",), "interval", lambda clock: (0, 0, clock), raises=False),
-    row_wise("hw_timestamp_scale", ("timestamp", "int4"), "timestamp", _rescaled(_EPOCH_2000), raises=False),
+    row_wise("hw_timestamp_scale", ("timestamp", "int4"), "timestamp", _rescaled(EPOCH_2000), raises=False),
     row_wise(
-        "hw_timestamptz_scale", ("timestamptz", "int4"), "timestamptz", _rescaled(_EPOCH_2000), raises=False
+        "hw_timestamptz_scale", ("timestamptz", "int4"), "timestamptz", _rescaled(EPOCH_2000), raises=False
     ),
     row_wise("hw_time_scale", ("int8", "int4"), "int8", _rescaled(0), raises=False),
-    row_wise("hw_age", ("timestamp", "timestamp"), "interval", age, raises=False),
+    row_wise("hw_age", ("timestamp", "timestamp"), "interval", age),
     row_wise("hw_date_bin_timestamp", ("interval", "timestamp", "timestamp"), "timestamp", _date_bin),
     row_wise("hw_date_bin_timestamptz", ("interval", "timestamptz", "timestamptz"), "timestamptz", _date_bin),
     *(
         row_wise(f"hw_overlaps_{kind}", (kind,) * 4, "bool", _overlaps, strict=False, raises=False)
         for kind in ("timestamp", "timestamptz")
     ),
-    row_wise("hw_make_date", ("int4",) * 3, "date", _make_date),
-    row_wise("hw_make_time", ("int4", "int4", "float8"), "int8", _make_time),
-    row_wise("hw_make_timestamp", ("int4",) * 5 + ("float8",), "timestamp", _make_timestamp),
-    row_wise("hw_make_timestamptz", ("int4",) * 5 + ("float8",), "timestamptz", _make_timestamp),
-    row_wise("hw_to_timestamp", ("float8",), "timestamptz", _from_epoch),
-    row_wise("hw_timestamp_to_mz_timestamp", ("timestamp",), "int8", _to_milliseconds),
-    row_wise("hw_timestamptz_to_mz_timestamp", ("timestamptz",), "int8", _to_milliseconds),
-    row_wise("hw_date_to_mz_timestamp", ("date",), "int8", lambda day: _to_milliseconds(day * DAY_US)),
-    row_wise("hw_mz_timestamp_to_timestamp", ("int8",), "timestamp", lambda ms: ms * 1000),
-    row_wise("hw_mz_timestamp_to_timestamptz", ("int8",), "timestamptz", lambda ms: ms * 1000),
 )

@@ -1,22 +1,41 @@
-"""Kernels for AT TIME ZONE: what the clocks of a zone show.
+"""Kernels for AT TIME ZONE, and for whatever a session in another zone than UTC computes by its clocks.
 
-Zones have the names of the tz database, in any case, and the usual abbreviations.  An hour that
-a clock skips counts by the offset before the change, one that it shows twice is the later one.
+Zones have the names of the tz database, in any case, POSIX specifications (formats/zones.py), and the usual
+abbreviations.  Rows with the same zone, which are all but always all of them, are computed together.
 
-Not here: anything in UTC (times.py).
+Not here: anything in UTC (times.py), text of moments (formats/text_times.py), templates (patterns.py).
 """
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
-from zoneinfo import ZoneInfo, available_timezones
 
-from headwater.core.errors import UserError, not_supported
-from headwater.sql.select.kernels.kernel import Kernel, row_wise
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
-_EPOCH: Final = datetime(1970, 1, 1)
+from headwater.core.errors import UserError
+from headwater.formats.text_times import MOMENT_INFINITE
+from headwater.formats.zones import Zone, find_zone, zone, zone_of_offset
+from headwater.sql.select.kernels.intervals import DAY_US
+from headwater.sql.select.kernels.kernel import Kernel, arrow_of
+from headwater.sql.select.kernels.times import (
+    DAYS_MAX,
+    Numbers,
+    add_months,
+    checked,
+    extracted,
+    fields_extracted,
+    fields_truncated,
+    missing_in,
+    numbers_of,
+    parts_of_dates,
+    truncated,
+)
+
 _ABBREVIATIONS: Final = {
     "utc": 0, "gmt": 0, "z": 0, "zulu": 0, "ut": 0, "uct": 0, "wet": 0, "cet": 3600, "met": 3600, "bst": 3600,
     "west": 3600, "eet": 7200, "cest": 7200, "mest": 7200, "eest": 10800, "msk": 10800, "jst": 32400,
@@ -25,66 +44,170 @@ _ABBREVIATIONS: Final = {
 }  # fmt: skip
 
 
-@lru_cache(maxsize=1)
-def _zone_names() -> dict[str, str]:
-    return {name.lower(): name for name in available_timezones()}
-
-
 @lru_cache(maxsize=256)
-def _zone(name: str) -> ZoneInfo | int:
-    """A zone by name, or the seconds east that an abbreviation stands for."""
-    word = name.strip().lower()
-    if word in _ABBREVIATIONS:
-        return _ABBREVIATIONS[word]
-    known = _zone_names().get(word)
-    if known is not None:
-        return ZoneInfo(known)
-    if any(character in "+-0123456789" for character in word):
-        raise not_supported(
-            f'time zone "{name}"', hint="Name a zone of the tz database, as in 'Europe/Berlin'."
+def zone_named(name: str) -> Zone:
+    """A zone by the name that AT TIME ZONE is given: an abbreviation comes first."""
+    offset = _ABBREVIATIONS.get(name.lower())
+    found = find_zone(name) if offset is None else zone_of_offset(offset)
+    if found is None:
+        raise UserError(f'time zone "{name}" not recognized', "22023")
+    return found
+
+
+def _converted(convert: Callable[[Zone, Numbers], Numbers], kind: str) -> Callable[..., pa.Array]:
+    """Moments or clocks by the zones in each row; infinite ones are the same everywhere."""
+
+    def run(names: pa.Array, values: pa.Array) -> pa.Array:
+        given = numbers_of(values)
+        missing = missing_in(names, values)
+        result = given.copy()
+        listed = pc.unique(names.filter(pa.array(~missing))).to_pylist()
+        for name in listed:
+            zone = zone_named(name)
+            rows = ~missing & _finite(given)
+            if len(listed) > 1:
+                rows &= pc.fill_null(pc.equal(names, name), False).to_numpy(zero_copy_only=False)
+            result[rows] = checked(convert(zone, given[rows]))
+        return pa.array(result, pa.int64(), mask=missing).cast(arrow_of(kind))
+
+    return run
+
+
+def _finite(moments: Numbers) -> npt.NDArray[np.bool_]:
+    return np.asarray(np.abs(moments) != MOMENT_INFINITE)
+
+
+# For the session's own zone, which is the same in every row
+
+
+def _session_zone(zones: pa.Array) -> Zone:
+    return zone(zones[0].as_py()) if len(zones) else zone("UTC")
+
+
+def _by_clocks(convert: Callable[[Zone, Numbers], Numbers], kind: str) -> Callable[..., pa.Array]:
+    def run(values: pa.Array, zones: pa.Array) -> pa.Array:
+        given = numbers_of(values)
+        finite = _finite(given)
+        made = checked(convert(_session_zone(zones), np.where(finite, given, 0)))
+        return pa.array(np.where(finite, made, given), pa.int64(), mask=missing_in(values)).cast(
+            arrow_of(kind)
         )
-    raise UserError(f'time zone "{name}" not recognized', "22023")
+
+    return run
 
 
-def _local(moment: int) -> datetime:
-    try:
-        return _EPOCH + timedelta(microseconds=moment)
-    except OverflowError:
-        raise _beyond_zones() from None
+_OF_CLOCKS: Final = frozenset({"microseconds", "milliseconds", "second", "minute", "hour"})
+"""What is cut off within an hour leaves the offset as it is, also in an hour that comes twice."""
 
 
-def _beyond_zones() -> UserError:
-    return not_supported("time zones outside the years 1 to 9999")
+def _truncated(zone: Zone) -> Callable[[Numbers, str], Numbers]:
+    def cut(moments: Numbers, field: str) -> Numbers:
+        finite = _finite(moments)
+        given = np.where(finite, moments, 0)
+        offsets = zone.offsets_at(given) * 1_000_000
+        clocks = truncated(given + offsets, field)
+        made = clocks - offsets if field in _OF_CLOCKS else zone.from_clock(clocks)
+        return np.where(finite, made, moments)
+
+    return cut
 
 
-def to_zone(name: str, moment: int) -> int:
-    """A moment as the clock in the zone shows it."""
-    zone = _zone(name)
-    if isinstance(zone, int):
-        return moment + zone * 1_000_000
-    try:
-        offset = zone.fromutc(_local(moment).replace(tzinfo=zone)).utcoffset()
-    except OverflowError:
-        raise _beyond_zones() from None
-    return moment + _offset_us(offset)
+def _trunc_at(names: pa.Array, values: pa.Array, zones: pa.Array) -> pa.Array:
+    """date_trunc with a zone of its own, which may be another in every row."""
+    known = [name for name in pc.unique(zones).to_pylist() if name is not None]
+    if len(known) == 1 and not zones.null_count:
+        return fields_truncated("timestamptz", names, values, _truncated(zone_named(known[0])))
+    result = pa.nulls(len(values), arrow_of("timestamptz"))
+    for name in known:
+        rows = pc.fill_null(pc.equal(zones, name), False)
+        some = fields_truncated(
+            "timestamptz", names.filter(rows), values.filter(rows), _truncated(zone_named(name))
+        )
+        result = pc.replace_with_mask(result, rows, some)
+    return result
 
 
-def from_zone(name: str, clock: int) -> int:
-    """The moment at which the clock in the zone shows this; an hour that comes twice is the later."""
-    zone = _zone(name)
-    if isinstance(zone, int):
-        return clock - zone * 1_000_000
-    local = _local(clock).replace(tzinfo=zone)
-    first, second = local.utcoffset(), local.replace(fold=1).utcoffset()
-    ambiguous = first is not None and second is not None and first > second
-    return clock - _offset_us(second if ambiguous else first)
+def _field(zone: Zone) -> Callable[[Numbers, str], Numbers]:
+    """A field's value in millionths, by the zone's clocks."""
+
+    def look(moments: Numbers, field: str) -> Numbers:
+        if field == "epoch":
+            return moments
+        offsets = zone.offsets_at(moments)
+        size: Numbers = np.abs(offsets)
+        sign: Numbers = np.sign(offsets)
+        match field:
+            case "timezone":
+                return offsets * 1_000_000
+            case "timezone_hour":
+                return sign * (size // 3600) * 1_000_000
+            case "timezone_minute":
+                return sign * (size // 60 % 60) * 1_000_000
+        return extracted(moments + offsets * 1_000_000, field)
+
+    return look
 
 
-def _offset_us(offset: timedelta | None) -> int:
-    return 0 if offset is None else int(offset.total_seconds()) * 1_000_000
+def add_in_zone(
+    zone: Zone, moments: Numbers, months: Numbers, days: Numbers, microseconds: Numbers
+) -> Numbers:
+    """Months and days as the clocks count them, and what is left as it passes."""
+    for count, move in ((months, add_months), (days, np.add)):
+        if not count.any():
+            continue
+        clocks = zone.to_clock(moments)
+        day = move(clocks // DAY_US, count)
+        if np.any(np.abs(day) > DAYS_MAX):
+            raise UserError("timestamp out of range", "22008")
+        moments = np.where(count != 0, zone.from_clock(day * DAY_US + clocks % DAY_US), moments)
+    return moments + microseconds
 
+
+def _add(sign: int) -> Kernel:
+    def run(values: pa.Array, months: pa.Array, days: pa.Array, rest: pa.Array, zones: pa.Array) -> pa.Array:
+        missing = missing_in(values, months, days, rest)
+        given = numbers_of(values)
+        finite = _finite(given) & ~missing
+        parts = (np.where(finite, sign * numbers_of(part), 0) for part in (months, days, rest))
+        made = checked(add_in_zone(_session_zone(zones), np.where(finite, given, 0), *parts))
+        return pa.array(np.where(finite, made, given), pa.int64(), mask=missing).cast(arrow_of("timestamptz"))
+
+    name = f"hw_timestamptz_{'add' if sign > 0 else 'sub'}_in_zone"
+    return Kernel(name, ("timestamptz", "int8", "int8", "int8", "text"), "timestamptz", run)
+
+
+_FIELD: Final = ("text", "timestamptz", "text")
 
 KERNELS: Final[tuple[Kernel, ...]] = (
-    row_wise("hw_to_zone", ("text", "timestamptz"), "timestamp", to_zone),
-    row_wise("hw_from_zone", ("text", "timestamp"), "timestamptz", from_zone),
+    Kernel("hw_to_zone", ("text", "timestamptz"), "timestamp", _converted(Zone.to_clock, "timestamp")),
+    Kernel("hw_from_zone", ("text", "timestamp"), "timestamptz", _converted(Zone.from_clock, "timestamptz")),
+    Kernel("hw_clock", ("timestamptz", "text"), "timestamp", _by_clocks(Zone.to_clock, "timestamp")),
+    Kernel("hw_of_clock", ("timestamp", "text"), "timestamptz", _by_clocks(Zone.from_clock, "timestamptz")),
+    Kernel("hw_date_trunc_at_zone", _FIELD, "timestamptz", _trunc_at),
+    Kernel(
+        "hw_date_trunc_in_zone",
+        _FIELD,
+        "timestamptz",
+        lambda names, values, zones: fields_truncated(
+            "timestamptz", names, values, _truncated(_session_zone(zones))
+        ),
+    ),
+    Kernel(
+        "hw_extract_in_zone",
+        _FIELD,
+        "int8",
+        lambda names, values, zones: fields_extracted(
+            "timestamptz", names, values, _field(_session_zone(zones))
+        ),
+    ),
+    Kernel(
+        "hw_date_part_in_zone",
+        _FIELD,
+        "float8",
+        lambda names, values, zones: parts_of_dates(
+            "timestamptz", names, values, _field(_session_zone(zones))
+        ),
+    ),
+    _add(1),
+    _add(-1),
 )

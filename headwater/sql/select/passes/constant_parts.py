@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from headwater.sql.select.plan import (
+from headwater.core import pace
+from headwater.sql.select.plan.nodes import (
     ArrayOf,
     Call,
     Case,
@@ -33,7 +34,7 @@ from headwater.sql.select.plan import (
     Subquery,
     Values,
 )
-from headwater.sql.select.walk import rebuild_node
+from headwater.sql.select.plan.walk import rebuild_node
 
 _NOT_IMMUTABLE: Final = frozenset(
     (
@@ -52,6 +53,8 @@ _SCALAR: Final = frozenset(
 )
 _TIMES: Final = frozenset(("date", "time", "timestamp", "interval"))
 """Casts among these; those to and from text, and of timestamptz, follow settings of the session."""
+
+_DECIDING_MAX: Final = 16
 
 _Deciding: TypeAlias = 'Literal["is not null", "is false", "is true"]'
 
@@ -96,6 +99,7 @@ class _Found:
 
 
 def _look(value: Expression) -> _Found:
+    pace.step()
     match value:
         case Constant():
             return _Found(value)
@@ -165,34 +169,41 @@ def _is_null(value: Expression) -> bool:
 
 
 def _until_decided(value: Expression, operands: tuple[Expression, ...], deciding: _Deciding) -> _Found:
+    looked = [_look(operand) for operand in operands]
+    whole = all(each.constant is not None for each in looked)
     found: list[_Found] = []
     decided: list[Expression] = []
-    for operand in operands:
-        each = _look(operand)
-        found.append(_unless(decided, each))
+    for operand, each in zip(operands, looked, strict=True):
+        found.append(_unless(decided, each, whole))
         if each.constant is not None:
             decided.append(Logical(deciding, (operand,)))
     return _combined(value, found)
 
 
 def _case(value: Case) -> _Found:
+    looked = [(_look(condition), _look(result)) for condition, result in value.branches]
+    otherwise = _look(value.otherwise)
+    whole = all(each.constant is not None for pair in (*looked, (otherwise,)) for each in pair)
     found: list[_Found] = []
     decided: list[Expression] = []
-    for condition, result in value.branches:
-        when, then = _look(condition), _look(result)
-        found.append(_unless(decided, when))
+    for (condition, _), (when, then) in zip(value.branches, looked, strict=True):
+        found.append(_unless(decided, when, whole))
         if when.constant is None:
-            found.append(_unless(decided, then))
+            found.append(_unless(decided, then, whole))
             continue
         holds = Logical("is true", (condition,))
-        found.append(_unless([*decided, Logical("not", (holds,))], then))
+        found.append(_unless([*decided[:_DECIDING_MAX], Logical("not", (holds,))], then, whole))
         decided.append(holds)
-    found.append(_unless(decided, _look(value.otherwise)))
+    found.append(_unless(decided, otherwise, whole))
     return _combined(value, found)
 
 
-def _unless(decided: Sequence[Expression], found: _Found) -> _Found:
-    """What was found, computed only where none of these holds."""
+def _unless(decided: Sequence[Expression], found: _Found, whole: bool) -> _Found:
+    """What was found, computed only where none of these holds.
+
+    Where the whole is constant, it is computed in its own order, and operands need no guard.  Behind
+    many that may decide nothing is looked for: each part would repeat all of them.
+    """
 
     def guarded(part: Expression) -> Expression:
         if not decided or isinstance(part, Constant):
@@ -200,7 +211,9 @@ def _unless(decided: Sequence[Expression], found: _Found) -> _Found:
         null = Constant(None, part.type)
         return Case(tuple((condition, null) for condition in decided), part, part.type)
 
-    constant = None if found.constant is None else guarded(found.constant)
+    if len(decided) > _DECIDING_MAX:
+        return _Found(found.constant if whole else None)
+    constant = found.constant if found.constant is None or whole else guarded(found.constant)
     return _Found(constant, tuple(map(guarded, found.besides)))
 
 

@@ -9,12 +9,19 @@ import itertools
 from dataclasses import replace
 
 from headwater.core.types import INT8
+from headwater.sql.select.bind.planning import reference
 from headwater.sql.select.functions import FUNCTIONS
 from headwater.sql.select.functions.exact import ANY_FLOAT, FIRST_PRESENT
 from headwater.sql.select.passes.total_order import ambiguous, spelling
-from headwater.sql.select.plan import Aggregate, AggregateCall, ColumnId, Expression, OutputColumn, Query
-from headwater.sql.select.planning import reference
-from headwater.sql.select.walk import highest_id
+from headwater.sql.select.plan.nodes import (
+    Aggregate,
+    AggregateCall,
+    ColumnId,
+    Expression,
+    OutputColumn,
+    Query,
+)
+from headwater.sql.select.plan.walk import highest_id
 
 
 def count_rows(query: Query, name: str) -> Query:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from headwater.sql.select.plan import (
+from headwater.sql.select.plan.nodes import (
     Aggregate,
     AggregateCall,
     ColumnId,
@@ -37,7 +37,7 @@ from headwater.sql.select.plan import (
     Window,
     WindowCall,
 )
-from headwater.sql.select.walk import (
+from headwater.sql.select.plan.walk import (
     column_ids,
     node_column_ids,
     output_columns,

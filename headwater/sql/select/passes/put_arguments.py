@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headwater.core.errors import UserError
-from headwater.sql.select.literals import canonical
-from headwater.sql.select.plan import Constant, Expression, Limit, Node, Parameter, Query
-from headwater.sql.select.walk import inputs, rewrite
+from headwater.sql.select.plan.literals import canonical
+from headwater.sql.select.plan.nodes import Constant, Expression, Limit, Node, Parameter, Query
+from headwater.sql.select.plan.walk import inputs, rewrite
 
 
 def put_arguments(query: Query, arguments: tuple[str | None, ...]) -> Query:
@@ -25,7 +25,7 @@ def put_arguments(query: Query, arguments: tuple[str | None, ...]) -> Query:
             "08P01",
         )
     constants = tuple(
-        Constant(None if text is None else canonical(text, type_), type_)
+        Constant(None if text is None else canonical(text, type_, query.zone), type_)
         for text, type_ in zip(arguments, query.parameters, strict=True)
     )
 

@@ -17,7 +17,7 @@ comes first, as people expect it.  Breaking ties must tell apart whatever a clie
 0, '1 month' from '30 days'; so rows that are still tied are interchangeable.  The order is the same
 on both engines.
 
-Not here: comparing results (coordinator/subscribe.py), counting rows (count_rows.py).
+Not here: comparing results (coordinator/hubs.py), counting rows (count_rows.py).
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from headwater.core.errors import UserError
+from headwater.core.errors import UserError, not_supported
 from headwater.core.types import BOOL, INT8, RANGES, TEXT, SqlType
+from headwater.sql.select.bind.planning import reference
+from headwater.sql.select.depth import deep
 from headwater.sql.select.functions import FUNCTIONS, sort_key
 from headwater.sql.select.functions import exact as fn
 from headwater.sql.select.functions.entry import Function
 from headwater.sql.select.functions.forms import DUCKDB, SPARK
-from headwater.sql.select.plan import (
+from headwater.sql.select.plan.nodes import (
     Aggregate,
     AggregateCall,
     Call,
@@ -56,14 +58,13 @@ from headwater.sql.select.plan import (
     WindowCall,
     WindowFrame,
 )
-from headwater.sql.select.planning import reference
-from headwater.sql.select.recursion import deep
-from headwater.sql.select.walk import (
+from headwater.sql.select.plan.walk import (
     column_ids,
     highest_id,
     output_columns,
     rebuild_expression,
     rebuild_node,
+    rewrite,
 )
 
 Keys = tuple[SortKey, ...]
@@ -72,6 +73,7 @@ _LISTS: Final = frozenset(("array_agg", "list_agg", "string_agg", "jsonb_agg", "
 _PEERS: Final = frozenset(("rank", "dense_rank", "percent_rank", "cume_dist"))
 _NUMBERED: Final = frozenset(("row_number", "ntile", "lag", "lead"))
 _FLOATS: Final = ("float4", "float8")
+_OF_CHANCE: Final = ("gen_random_uuid",)
 _WHOLE: Final = WindowFrame("rows", ("unbounded preceding", None), ("unbounded following", None))
 _SO_FAR: Final = WindowFrame("rows", ("unbounded preceding", None), ("current row", None))
 _NUMBER: Final = OutputColumn(ColumnId(0), "number", INT8)
@@ -81,9 +83,20 @@ _STILL: Final = WindowFrame("rows", ("current row", None), ("unbounded following
 @deep
 def total_order(query: Query) -> Query:
     """The query with one possible result for given rows; constants have that anyway."""
+    _refuse_chance(query.root)
     if not query.relation_ids:
         return query
     return replace(query, root=_Pass(highest_id(query.root)).node(query.root))
+
+
+def _refuse_chance(root: Node) -> None:
+    """What gives another value each time cannot be compared."""
+
+    def look(expression: Expression) -> None:
+        if isinstance(expression, Call) and expression.function.name in _OF_CHANCE:
+            raise not_supported(f"{expression.function.name} in a query that is subscribed to")
+
+    rewrite(root, look)
 
 
 # Telling values apart

@@ -25,6 +25,7 @@ from headwater.catalog.builtin.facts import (
     SystemFacts,
 )
 from headwater.catalog.builtin.registry import BUILTINS_BY_NAME
+from tests.support.stored import shown_value
 from tests.unit.catalog.populated import SESSION_PID, populated_state
 
 NOW_MS = 1_700_000_000_000
@@ -106,8 +107,8 @@ def rows(name: str, facts: SystemFacts | None = None) -> list[dict[str, Any]]:
     """The rows of `schema.name`."""
     schema, _, relation = name.partition(".")
     builtin = BUILTINS_BY_NAME[schema, relation]
-    found: list[dict[str, Any]] = evaluate(builtin.id, facts or full_facts()).to_pylist()
-    return found
+    found = evaluate(builtin.id, facts or full_facts()).to_pylist()
+    return [{name: shown_value(value) for name, value in row.items()} for row in found]
 
 
 def user_rows(name: str, key: str = "id", facts: SystemFacts | None = None) -> dict[Any, dict[str, Any]]:

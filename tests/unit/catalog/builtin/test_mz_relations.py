@@ -12,8 +12,11 @@ from decimal import Decimal
 
 import pytest
 
-from headwater.catalog.builtin.facts import Frontiers, SourceStatus, SystemFacts
+from headwater.catalog.audit import AuditEvent
+from headwater.catalog.builtin.facts import Frontiers, SystemFacts
+from headwater.catalog.builtin.lives import histories
 from headwater.catalog.builtin.objects import redacted
+from headwater.catalog.details import Ingestion
 from headwater.catalog.state import SYSTEM_SCHEMA_IDS, CatalogState, Item
 from headwater.catalog.updates import AlterCluster, CreateItem
 from tests.unit.catalog.builtin.facts import NOW_MS, full_facts, rows, user_rows
@@ -155,28 +158,10 @@ def test_what_has_no_history_is_created() -> None:
     assert [(s["status"], s["last_status_change_at"]) for s in statuses.values()] == [("created", None)] * 2
 
 
-@pytest.mark.parametrize(
-    ("own", "shown"),
-    [("running", "stalled"), ("starting", "stalled"), ("failed", "failed"), ("stalled", "stalled")],
-)
-def test_a_stalled_source_shows_on_its_tables_unless_they_have_trouble_of_their_own(
-    own: str, shown: str
-) -> None:
-    facts = replace(
-        full_facts(),
-        source_statuses=lambda: (
-            SourceStatus("u1", "stalled", "generator: gone", None, NOW_MS),
-            SourceStatus("u2", own, "decode: broken", None, NOW_MS - 1),
-        ),
-    )
-    status = user_rows("mz_internal.mz_source_statuses", facts=facts)["u2"]
-    assert status["status"] == shown
-    assert status["error"] == ("generator: gone" if own in ("running", "starting") else "decode: broken")
-
-
 @pytest.mark.parametrize("source_type", ["webhook", "progress"])
 def test_webhooks_and_progress_always_run(source_type: str) -> None:
-    item = Item("u40", 20_400, "u1", "hook", "source", "", PROGRESS, details={"source_type": source_type})
+    details = Ingestion(source_type, {}, 1_000, 1_000)
+    item = Item("u40", 20_400, "u1", "hook", "source", "", PROGRESS, details=details)
     facts = SystemFacts(state_after([CreateItem(item)], populated_state()))
     assert user_rows("mz_internal.mz_source_statuses", facts=facts)["u40"]["status"] == "running"
 
@@ -196,7 +181,7 @@ def test_a_source_adds_the_statistics_of_its_tables() -> None:
     source = statistics["u1"]
     assert source["messages_received"] == Decimal(11)
     assert source["bytes_received"] == Decimal(100)
-    assert (source["offset_known"], source["offset_committed"]) == (Decimal(95), Decimal(70))
+    assert (source["offset_known"], source["offset_committed"]) == (Decimal(90), Decimal(80))
     assert source["snapshot_committed"] is True
     assert source["rehydration_latency"] == interval(1_500)
     assert statistics["u2"]["messages_received"] == Decimal(10)
@@ -253,7 +238,7 @@ def test_references_show_the_last_part_of_their_namespace() -> None:
             "updated_at": at(1_000),
             "columns": ["id"],
         },
-        {"source_id": "u1", "namespace": None, "name": "topic", "updated_at": at(1_000), "columns": None},
+        {"source_id": "u1", "namespace": None, "name": "topic", "updated_at": at(1_000), "columns": []},
     ]
 
 
@@ -291,6 +276,32 @@ def test_lives_are_read_from_the_audit_log() -> None:
     assert history["source", "u1"]["dropped_at"] is None
     assert history["source", "u1"]["cluster_id"] == "u1"
     assert rows("mz_catalog.mz_audit_events")[0]["details"] == '{"id": "u1", "cluster_id": "u1"}'
+
+
+def test_an_object_that_became_another_kind_has_one_life_and_a_replica_that_came_back_has_two() -> None:
+    def event(number: int, what: str, kind: str, **details: object) -> AuditEvent:
+        return AuditEvent(number, what, kind, details, "ann", number)
+
+    lives = histories(
+        [
+            event(1, "create", "source", id="u1", item="n_progress", cluster_id="u1"),
+            event(2, "create", "source", id="u2", item="n"),
+            event(3, "create", "cluster", id="u2", name="c"),
+            event(4, "create", "cluster-replica", replica_id="u17", cluster_id="u2"),
+            event(5, "alter", "table", id="u2", item="n"),  # the migration
+            event(6, "alter", "table", id="u2", old_name={}, new_name={}),
+            event(7, "drop", "cluster-replica", replica_id="u17", cluster_id="u2"),
+            event(8, "create", "cluster-replica", replica_id="u17", cluster_id="u2"),
+            event(9, "drop", "table", id="u2", item="n"),
+        ]
+    )
+    assert [(x.id, x.object_type, x.cluster_id, x.created_at_ms, x.dropped_at_ms) for x in lives] == [
+        ("u1", "source", "u1", 1, None),
+        ("u2", "table", None, 2, 9),
+        ("u2", "cluster", None, 3, None),
+        ("u17", "cluster-replica", "u2", 4, 7),
+        ("u17", "cluster-replica", "u2", 8, None),
+    ]
 
 
 def test_comments_are_shown_with_their_objects() -> None:

@@ -84,8 +84,20 @@ def test_a_key_is_found_as_constraint_and_index_but_is_no_relation() -> None:
 
 def test_what_a_view_reads_is_found_through_its_rule() -> None:
     rules = {row["oid"]: row["ev_class"] for row in rows("pg_catalog.pg_rewrite")}
-    links = {(rules[row["objid"]], row["refobjid"]) for row in rows("pg_catalog.pg_depend")}
+    found = rows("pg_catalog.pg_depend")
+    links = {(rules[row["objid"]], row["refobjid"]) for row in found if row["deptype"] == "n"}
     assert links == {(20_013, 20_011), (20_013, 20_012), (20_015, 20_013)}
+
+
+def test_what_postgresql_does_not_have_belongs_to_an_extension() -> None:
+    schemas = {row["oid"]: row["nspname"] for row in rows("pg_catalog.pg_namespace")}
+    relations = {row["oid"]: schemas[row["relnamespace"]] for row in rows("pg_catalog.pg_class")}
+    members = {row["objid"] for row in rows("pg_catalog.pg_depend") if row["deptype"] == "e"}
+    assert {schemas[oid] for oid in members & schemas.keys()} == {"mz_catalog", "mz_internal", "mz_temp"}
+    assert {relations[oid] for oid in members & relations.keys()} == {"mz_catalog", "mz_internal"}
+    left = {schema for oid, schema in relations.items() if oid not in members}
+    assert not left & {"mz_catalog", "mz_internal"}
+    assert [row["extname"] for row in rows("pg_catalog.pg_extension")] == ["headwater"]
 
 
 def test_computed_oids_do_not_meet() -> None:

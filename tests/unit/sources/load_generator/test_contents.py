@@ -23,6 +23,7 @@ from tests.unit.sources.load_generator.upstreams import (
     NOW_MS,
     exports_of,
     read_between,
+    read_each,
     small,
     snapshot_at,
     table_of,
@@ -143,7 +144,7 @@ def test_references_have_these_columns_keys_and_disciplines(name: str) -> None:
 def test_counter_as_of_4_up_to_5_yields_5_rows() -> None:
     options = resolve_options("COUNTER", {"AS OF": 4, "UP TO": 5}, NOW_MS)
     assert table_of(options, "counter", None)["counter"].to_pylist() == [1, 2, 3, 4, 5]
-    assert [row for _, _, row in read_between(options, 0, None)["u_counter"]] == [
+    assert [row for _, row in read_between(options, 0, None)["u_counter"]] == [
         ("1",),
         ("2",),
         ("3",),
@@ -154,7 +155,7 @@ def test_counter_as_of_4_up_to_5_yields_5_rows() -> None:
 
 def test_a_bounded_counter_takes_away_its_oldest_number() -> None:
     options = resolve_options("COUNTER", {"MAX CARDINALITY": 2}, NOW_MS)
-    assert read_between(options, 1, 4)["u_counter"] == [
+    assert read_each(options, 1, 4)["u_counter"] == [
         ("+", 1, ("2",)),
         ("+", 2, ("3",)),
         ("-", 2, ("1",)),
@@ -184,7 +185,7 @@ def test_auction_as_of_300_up_to_301_yields_255_bids() -> None:
 
 
 def test_the_first_transaction_of_auction_is_the_people_and_every_other_is_one_row() -> None:
-    changes = read_between(small("auction"), 0, 500)
+    changes = read_each(small("auction"), 0, 500)
     assert {table for table, found in changes.items() if any(at == 0 for _, at, _ in found)} == {
         "u_accounts",
         "u_organizations",
@@ -244,7 +245,7 @@ def test_every_key_is_there_once_after_the_snapshot(transactional: bool) -> None
 
 
 def test_a_tick_of_key_value_writes_a_batch_of_every_partition() -> None:
-    changes = read_between(small("key value"), 1, 5)["u_key_value"]
+    changes = read_each(small("key value"), 1, 5)["u_key_value"]
     by_offset: dict[int, list[str]] = {}
     for _, offset, row in changes:
         by_offset.setdefault(offset, []).append(row[1])
@@ -260,7 +261,7 @@ def test_the_offset_of_the_last_write_can_be_a_column() -> None:
     rows = snapshot_at(options, export, 4)
     written = {int(key.split("'")[1]): int(offset.split("'")[1]) for offset, _, key in rows}
     assert Counter(written.values()) == {0: 6, 1: 6, 2: 6, 3: 6}
-    last = {int(row[0].split("'")[1]): at for _, at, row in read_between(options, 0, 4)["u_key_value"]}
+    last = {int(row[0].split("'")[1]): at for _, at, row in read_each(options, 0, 4)["u_key_value"]}
     assert written == last
 
 
@@ -311,8 +312,8 @@ def test_marketing_goes_from_impression_to_conversion() -> None:
 
 def test_a_conversion_is_the_lead_again() -> None:
     changes = read_between(small("marketing"), 0, 400)["u_leads"]
-    assert {op for op, _, _ in changes} == {"+"}
-    counts = Counter(row[0] for _, _, row in changes)
+    assert {op for op, _ in changes} == {"+"}
+    counts = Counter(row[0] for _, row in changes)
     assert set(counts.values()) == {1, 2}
 
 

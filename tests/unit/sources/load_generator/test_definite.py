@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from headwater.core import limits
 from headwater.core.frontier import OffsetFrontier
-from headwater.sources.load_generator import LOAD_GENERATOR, read
+from headwater.sources.load_generator import KIND, read
 from headwater.sources.load_generator.generators import generator_of
+from headwater.sources.load_generator.grammar import GRAMMAR
 from tests.unit.sources.load_generator.upstreams import (
     NOW_MS,
     ROWS_MAX,
@@ -101,21 +102,13 @@ def test_a_tick_is_cut_to_about_the_rows_allowed_and_always_moves(
     first, last = bounded(name, start), bounded(name, start + length)
     exports = exports_of(options)
     cut, parts = read.plan_read(options, OffsetFrontier(first), OffsetFrontier(last), exports, rows_max)
-    end = LOAD_GENERATOR.offset(cut)
+    end = KIND.offset(cut)
     assert end is not None
     assert first < end <= last or first == last
     changes = [change for found in changes_of_parts(parts).values() for change in found]
-    assert all(first <= position < end for _, position, _ in changes)
     if end > first + 1:
         # Rows are estimated: a lot of an auction, or the lines of two orders, may come on top.
         assert len(changes) <= rows_max * 1.5 + 30
-
-
-@EVERY_GENERATOR
-def test_positions_never_go_back_within_a_table(name: str) -> None:
-    for changes in read_between(small(name), 0, bounded(name, 300)).values():
-        positions = [position for _, position, _ in changes]
-        assert positions == sorted(positions)
 
 
 @EVERY_GENERATOR
@@ -134,7 +127,7 @@ def test_columns_that_cannot_be_null_never_are(name: str) -> None:
     end = bounded(name, 300)
     changes = read_between(options, 0, end)
     for export in exports_of(options):
-        rows = [row for op, _, row in changes.get(export.table_id, []) if op == "+"]
+        rows = [row for op, row in changes.get(export.table_id, []) if op == "+"]
         rows += snapshot_at(options, export, end)
         for i, column in enumerate(export.relation.columns):
             assert column.nullable or all(row[i] != "None" for row in rows)
@@ -142,7 +135,7 @@ def test_columns_that_cannot_be_null_never_are(name: str) -> None:
 
 def test_a_keyed_delete_says_only_its_key() -> None:
     changes = read_between(small("tpch"), 1, 20)
-    deletes = [row for op, _, row in changes["u_lineitem"] if op == "-"]
+    deletes = [row for op, row in changes["u_lineitem"] if op == "-"]
     assert deletes
     for row in deletes:
         assert [i for i, value in enumerate(row) if value != "None"] == [0, 3]
@@ -186,3 +179,8 @@ def test_a_source_that_was_read_to_its_end_has_nothing_more() -> None:
     end, parts = read.plan_read(options, OffsetFrontier(None), OffsetFrontier(None), exports_of(options), 10)
     assert (end, parts) == (OffsetFrontier(None), ())
     assert read.probe(options, NOW_MS) == OffsetFrontier(None)
+
+
+@pytest.mark.parametrize("variant", GRAMMAR.variants)
+def test_what_is_written_tells_whether_there_is_one_output(variant: str) -> None:
+    assert GRAMMAR.single(variant) == KIND.single_output(small(variant.lower()))

@@ -15,7 +15,7 @@ import pytest
 from headwater.core.errors import InvariantViolation, UserError
 from headwater.core.frontier import OffsetFrontier
 from headwater.sources.load_generator import (
-    LOAD_GENERATOR,
+    KIND,
     metadata_columns,
     pace,
     read,
@@ -106,7 +106,7 @@ def test_an_option_is_refused_with_its_reason(generator: str, given: dict[str, A
     with pytest.raises(UserError) as caught:
         resolve_options(generator, given, NOW_MS)
     assert caught.value.message == message
-    assert caught.value.sqlstate == "XX000"
+    assert caught.value.sqlstate in ("22023", "42601", "42704")
 
 
 @pytest.mark.parametrize(
@@ -155,15 +155,13 @@ def test_the_time_of_an_offset_never_lies_before_the_epoch() -> None:
 
 
 def test_a_source_starts_at_zero_and_shows_its_offset_as_progress() -> None:
-    assert LOAD_GENERATOR.open(
+    assert KIND.open(
         small("clock"), str.encode, None, Path(), lambda message, hint: False
     ).start == OffsetFrontier(0)
-    assert LOAD_GENERATOR.progress_rows(7) == [(7,)]
-    assert LOAD_GENERATOR.progress_rows(None) == [(None,)]
-    assert [(column.name, str(column.type)) for column in LOAD_GENERATOR.progress_columns] == [
-        ("offset", "uint8")
-    ]
-    assert LOAD_GENERATOR.offset(OffsetFrontier(None)) is None
+    assert KIND.progress_rows(7) == [(7,)]
+    assert KIND.progress_rows(None) == [(None,)]
+    assert [(column.name, str(column.type)) for column in KIND.progress_columns] == [("offset", "uint8")]
+    assert KIND.offset(OffsetFrontier(None)) is None
     assert [column.name for column in metadata_columns(small("key value"))] == ["offset"]
     assert metadata_columns(small("tpch")) == ()
 

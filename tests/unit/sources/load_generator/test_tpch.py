@@ -18,7 +18,7 @@ import pytest
 from headwater.core.frontier import OffsetFrontier
 from headwater.sources.load_generator import read, references, resolve_options
 from headwater.sources.load_generator.tpch_parts import supplier_of_part, suppliers_per_part
-from tests.unit.sources.load_generator.upstreams import NOW_MS, read_between, small, table_of
+from tests.unit.sources.load_generator.upstreams import NOW_MS, read_each, small, table_of
 
 SIZES = {
     "customer": 1_500,
@@ -146,7 +146,7 @@ def test_parts_look_like_the_specification_says() -> None:
 
 def test_a_tick_removes_one_order_with_its_lines_and_makes_another() -> None:
     options = small("tpch")
-    changes = read_between(options, 1, 400)
+    changes = read_each(options, 1, 400)
     for start in range(1, 400):
         (removed, made) = [row for _, at, row in changes["u_orders"] if at == start]
         lines = [(op, row[0]) for op, at, row in changes["u_lineitem"] if at == start]

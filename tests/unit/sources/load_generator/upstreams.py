@@ -18,7 +18,7 @@ NOW_MS = 1_700_000_000_000
 ROWS_MAX = 10**9
 
 Row: TypeAlias = tuple[str, ...]
-Change: TypeAlias = tuple[str, int, Row]
+Change: TypeAlias = tuple[str, Row]
 
 KEY_VALUE: dict[str, Any] = {
     "KEYS": 24,
@@ -75,12 +75,10 @@ def changes_of_parts(parts: tuple[ReadPart, ...]) -> dict[str, list[Change]]:
         for export, batch in read.read(part):
             batch.validate(full=True)
             rows = rows_of(batch, len(export.columns))
-            ops, sequences, positions = (
-                batch.column(name).to_pylist() for name in ("_op", "_sequence", "_position")
-            )
+            ops, sequences = (batch.column(name).to_pylist() for name in ("_op", "_sequence"))
             found.setdefault(export.table_id, []).extend(
-                (part.index, sequence, (op, position, row))
-                for op, sequence, position, row in zip(ops, sequences, positions, rows, strict=True)
+                (part.index, sequence, (op, row))
+                for op, sequence, row in zip(ops, sequences, rows, strict=True)
             )
     return {table: [change for _, _, change in sorted(changes)] for table, changes in found.items()}
 
@@ -92,6 +90,15 @@ def read_between(options: Options, start: int | None, end: int | None) -> dict[s
     )
     assert at == OffsetFrontier(end)
     return changes_of_parts(parts)
+
+
+def read_each(options: Options, start: int, end: int) -> dict[str, list[tuple[str, int, Row]]]:
+    """The changes of each offset in [start, end): (op, offset, row)."""
+    found: dict[str, list[tuple[str, int, Row]]] = {}
+    for offset in range(start, end):
+        for table, changes in read_between(options, offset, offset + 1).items():
+            found.setdefault(table, []).extend((op, offset, row) for op, row in changes)
+    return found
 
 
 def snapshot_at(options: Options, export: Export, at: int | None, chunk_rows: int = ROWS_MAX) -> Counter[Row]:
@@ -108,7 +115,7 @@ def applied(export: Export, rows: Counter[Row], changes: list[Change]) -> Counte
     keys = [export.relation.column_names().index(name) for name in export.relation.key_names()]
     if export.discipline == "keyed":
         by_key = {tuple(row[i] for i in keys): row for row in rows}
-        for op, _, row in changes:
+        for op, row in changes:
             key = tuple(row[i] for i in keys)
             if op == "+":
                 by_key[key] = row
@@ -116,7 +123,7 @@ def applied(export: Export, rows: Counter[Row], changes: list[Change]) -> Counte
                 del by_key[key]
         return Counter(by_key.values())
     after = Counter(rows)
-    for op, _, row in changes:
+    for op, row in changes:
         if op == "+":
             after[row] += 1
         else:

@@ -10,7 +10,7 @@ import numpy as np
 from headwater.core.change import Discipline
 from headwater.core.relation import Column, Relation
 from headwater.core.types import INT4, TEXT
-from headwater.sources.contract import Export
+from headwater.sources.contract import Export, Pinned
 from headwater.sources.postgres.decode import Segment
 
 OID = 16_384
@@ -54,7 +54,7 @@ def row(values: Row) -> bytes:
         elif value is UNCHANGED:
             text += b"u"
         else:
-            data = str(value).encode()
+            data = value if isinstance(value, bytes) else str(value).encode()
             text += b"t" + struct.pack(">I", len(data)) + data
     return text
 
@@ -97,18 +97,20 @@ def export(discipline: Discipline = "keyed", table_id: str = "u1", oid: int = OI
         Relation(columns, ((0,),) if discipline == "keyed" else ()),
         ("id", "name"),
         discipline,
-        details={
-            "oid": oid,
-            "schema": "public",
-            "table": "t",
-            "relkind": "r",
-            "identity": "d",
-            "row_filter": None,
-            "columns": [
+        pinned=Pinned(
+            (
                 {"name": "id", "attnum": 1, "type_oid": 23, "typmod": -1, "not_null": True, "text": False},
                 {"name": "name", "attnum": 2, "type_oid": 25, "typmod": -1, "not_null": False, "text": False},
-            ],
-        },
+            ),
+            {
+                "oid": oid,
+                "schema": "public",
+                "table": "t",
+                "relkind": "r",
+                "identity": "d",
+                "row_filter": None,
+            },
+        ),
     )
 
 

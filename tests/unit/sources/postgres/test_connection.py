@@ -24,10 +24,12 @@ from psycopg.conninfo import conninfo_to_dict
 
 from headwater.core.errors import TransientError, UserError
 from headwater.sources.postgres import connection as module
+from headwater.sources.postgres import silence
 from headwater.sources.postgres.connection import connect, conninfo, validate
 from headwater.sources.postgres.session_settings import SETTINGS
 from tests.support.certificates import Authority
 from tests.support.postgres import PostgresServer, available
+from tests.support.proxy import Proxy
 
 pytestmark = pytest.mark.skipif(not available(), reason="this machine has no PostgreSQL 15")
 
@@ -48,7 +50,6 @@ class Upstream:
         signed = self.authority.sign("localhost", ("localhost",))
         self.client = self.authority.sign("certified")
         self.server = PostgresServer(
-            directory,
             settings="ssl = on\nssl_ca_file = 'ca.crt'\nlc_monetary = 'C'\nmax_replication_slots = 4\n",
             access=ACCESS,
             files={
@@ -110,6 +111,7 @@ def test_a_connection_is_set_in_one_way_whatever_the_role_has_for_defaults(upstr
         **{"default_transaction_isolation": "serializable", "default_transaction_read_only": "on"},
         **{"default_transaction_deferrable": "on", "statement_timeout": "1ms", "lock_timeout": "1ms"},
         **{"idle_in_transaction_session_timeout": "1ms", "idle_session_timeout": "5s"},
+        **{"tcp_keepalives_idle": "7200", "tcp_keepalives_interval": "75", "tcp_keepalives_count": "9"},
     }
     assert hostile.keys() == {*SETTINGS, "idle_session_timeout"}
     with psycopg.connect(upstream.server.dsn(), autocommit=True) as admin:
@@ -244,10 +246,8 @@ def test_a_server_without_free_slots_is_told_and_says_how_many(upstream: Upstrea
         ),
     ],
 )
-def test_a_server_that_cannot_be_followed_is_told(
-    tmp_path: Path, settings: str, message: str, hint: str
-) -> None:
-    with PostgresServer(tmp_path, settings=settings + "\n") as server:
+def test_a_server_that_cannot_be_followed_is_told(settings: str, message: str, hint: str) -> None:
+    with PostgresServer(settings=settings + "\n") as server:
         options = {"host": "127.0.0.1", "port": server.port, "database": "postgres", "user": "postgres"}
         with pytest.raises(UserError) as refused:
             validate(options, lambda id_: b"")
@@ -266,8 +266,8 @@ def test_a_server_that_wants_tls_gets_it(upstream: Upstream) -> None:
     validate(upstream.options(**tls, ssl_mode="require"), upstream.secret)
 
 
-def test_a_server_without_tls_is_told(tmp_path: Path) -> None:
-    with PostgresServer(tmp_path) as server:
+def test_a_server_without_tls_is_told() -> None:
+    with PostgresServer() as server:
         options = {"host": "127.0.0.1", "port": server.port, "database": "postgres", "user": "postgres"}
         with pytest.raises(UserError, match="server does not support SSL") as refused:
             validate({**options, "ssl_mode": "require"}, lambda id_: b"")
@@ -366,10 +366,60 @@ def test_parameters_may_be_added_and_replaced(upstream: Upstream) -> None:
     assert (parameters["sslmode"], parameters["client_encoding"]) == ("disable", "UTF8")
 
 
-def test_a_server_that_falls_silent_is_given_up(upstream: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "UPSTREAM_VALIDATE_S_MAX", 0.3)
-    with connect(upstream.options(), upstream.secret) as waiting, module.bounded(waiting):
-        began_s = time.monotonic()
-        with pytest.raises(psycopg.OperationalError):
-            waiting.execute("SELECT pg_sleep(20)")
+# Servers that say nothing
+
+
+def test_a_server_that_works_too_long_is_given_up(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(silence, "UPSTREAM_ANSWER_S_MAX", 0.1)
+    monkeypatch.setattr(silence, "UPSTREAM_VALIDATE_S_MAX", 0.3)
+    began_s = time.monotonic()
+    overdue = pytest.raises(TransientError, match="postgres: the server has not answered for 0 s")
+    with connect(upstream.options(), upstream.secret) as waiting, overdue, silence.bounded(waiting):
+        waiting.execute("SELECT pg_sleep(20)")
     assert time.monotonic() - began_s < 10
+
+
+@pytest.mark.parametrize("user", ["postgres", "password"])
+def test_a_server_that_works_is_waited_for(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch, user: str
+) -> None:
+    monkeypatch.setattr(silence, "UPSTREAM_ANSWER_S_MAX", 0.1)
+    options = upstream.options(user=user, password={"secret": "u1"})
+    with connect(options, upstream.secret) as waiting, silence.bounded(waiting):
+        assert waiting.execute("SELECT pg_sleep(1), 1").fetchone() == ("", 1)
+
+
+def test_a_session_whose_way_was_lost_is_given_up_before_its_time(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(silence, "UPSTREAM_ANSWER_S_MAX", 0.1)
+    with (
+        Proxy(upstream.server.port) as proxy,
+        connect(upstream.options(port=proxy.port), upstream.secret) as waiting,
+    ):
+        proxy.swallow()
+        proxy.pass_on()
+        with pytest.raises(TransientError, match="was lost on the way"), silence.bounded(waiting):
+            waiting.execute("SELECT 1")
+
+
+def test_a_server_to_which_no_way_leads_is_given_up_before_its_time(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(silence, "UPSTREAM_ANSWER_S_MAX", 0.1)
+    monkeypatch.setattr(silence, "UPSTREAM_ASIDE_S_MAX", 2)
+    with (
+        Proxy(upstream.server.port) as proxy,
+        connect(upstream.options(port=proxy.port), upstream.secret) as waiting,
+    ):
+        proxy.swallow()
+        with pytest.raises(TransientError, match="new connection to it timed out"), silence.bounded(waiting):
+            waiting.execute("SELECT 1")
+
+
+def test_the_connections_to_a_port_are_found(upstream: Upstream) -> None:
+    before = silence.sockets_to(upstream.server.port)
+    with connect(upstream.options(), upstream.secret) as made:
+        assert silence.sockets_to(upstream.server.port) - before == {made.fileno()}

@@ -16,7 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwater.core import flaws
+from headwater.core.change import FLAWS, Received
 from headwater.core.errors import DefiniteError
+from headwater.core.flaws import Flaw, Flaws
 from headwater.sources.contract import Export, ReadPart, Reset
 from headwater.sources.postgres.decode import Segment, Shown, read
 from tests.unit.sources.postgres import stream
@@ -28,9 +31,9 @@ def decoded(part: Segment, *exports: Export) -> list[Any]:
     found: list[Any] = []
     for _, item in read(ReadPart("postgres", {}, None, None, exports, 0, part)):
         if isinstance(item, pa.RecordBatch):
-            rows = sorted(item.to_pylist(), key=lambda row: (row["_position"], row["_sequence"]))
+            rows = sorted(item.to_pylist(), key=lambda row: row["_sequence"])
             found += [(row["_op"], row["id"], row["name"]) for row in rows]
-        else:
+        elif not isinstance(item, Received):
             found.append(item)
     return found
 
@@ -104,10 +107,12 @@ def test_an_unchanged_value_that_is_not_sent_is_left_as_it_was() -> None:
     assert decoded(stream.segment(messages), stream.export()) == [("~1", 1, None), ("+", 2, "b")]
 
 
-def test_an_unchanged_value_of_a_row_that_moved_is_a_definite_error() -> None:
-    messages = in_transaction(stream.update((1, UNCHANGED), key=(2, None)))
-    (error,) = decoded(stream.segment(messages), stream.export())
-    assert "TOASTed value missing" in str(error)
+def test_an_unchanged_value_of_a_row_that_moved_comes_along_from_the_row_that_went() -> None:
+    messages = in_transaction(
+        stream.update((1, UNCHANGED), key=(2, None)), stream.update((3, "c"), key=(1, None))
+    )
+    part = stream.segment(messages)
+    assert decoded(part, stream.export()) == [("-", 2, None), ("~@1", 1, None), ("-", 1, None), ("+", 3, "c")]
 
 
 def test_an_unchanged_key_is_the_one_that_was_sent_before_it() -> None:
@@ -167,27 +172,50 @@ def test_changes_are_read_in_the_shape_they_were_written_in() -> None:
     assert decoded(stream.segment(messages), stream.export()) == [("+", 1, "a"), ("+", 2, "b")]
 
 
+GONE = "column name was dropped or renamed, or is not published any more"
+
+
 @pytest.mark.parametrize(
-    "shape",
+    ("shape", "what"),
     [
-        stream.relation([("id", 23)]),
-        stream.relation([("id", 20), ("name", 25)]),
-        stream.relation([("id", 23), ("title", 25)]),
-        stream.relation([("id", 23), ("name", 25)], name="renamed"),
+        (stream.relation([("id", 23)]), GONE),
+        (stream.relation([("id", 20), ("name", 25)]), "column id has type bigint instead of integer"),
+        (
+            stream.relation([("id", 9_999), ("name", 25)]),
+            "column id has type with OID 9999 instead of integer",
+        ),
+        (stream.relation([("id", 23), ("title", 25)]), GONE),
+        (stream.relation([("id", 23), ("name", 25)], name="renamed"), "it is called public.renamed now"),
     ],
 )
-def test_another_shape_stops_the_table_where_it_is_first_used(shape: bytes) -> None:
+def test_another_shape_stops_the_table_where_it_is_first_used(shape: bytes, what: str) -> None:
     messages = in_transaction(stream.insert((1, "a")), shape, stream.insert((2, "b")))
     *before, error = decoded(stream.segment(messages), stream.export())
     assert before == [("+", 1, "a")]
-    assert error.message == "incompatible schema change: source table t with oid 16384 has been altered"
+    assert error.message == (
+        f"incompatible schema change: source table t with oid 16384 has been altered: {what}"
+    )
 
 
-def test_a_value_that_cannot_be_stored_names_its_column() -> None:
+def test_a_key_that_cannot_be_stored_ends_the_table() -> None:
     rows = [stream.insert((n, "a")) for n in range(50)]
     messages = in_transaction(*rows, stream.insert(("12x", "b")), *rows)
     (error,) = decoded(stream.segment(messages), stream.export())
-    assert error.message == 'column "id": invalid input syntax for type integer: "12x"'
+    assert error.message == (
+        'value "12x" of column "id", part of the key, cannot be stored: invalid input syntax for type integer'
+    )
+
+
+def test_another_value_that_cannot_be_stored_is_a_flaw_of_its_row() -> None:
+    bad = {3, 17, 18, 49}
+    rows = [stream.insert((n, b"\xff" if n in bad else "a")) for n in range(50)]
+    segment = stream.segment(in_transaction(*rows))
+    _, (_, batch) = read(ReadPart("postgres", {}, None, None, (stream.export(),), 0, segment))
+    assert isinstance(batch, pa.RecordBatch)
+    found = {row["id"]: flaws.from_text(row[FLAWS]) for row in batch.to_pylist() if row[FLAWS] is not None}
+    flaw = Flaws({"name": Flaw("\\xff", "it is not text in UTF-8")}, found[3].position)
+    assert found == dict.fromkeys(bad, flaw)
+    assert [row["name"] for row in batch.to_pylist()] == [None if n in bad else "a" for n in range(50)]
 
 
 def test_a_null_where_there_must_be_none_is_a_definite_error() -> None:
@@ -203,9 +231,10 @@ def test_other_tables_are_passed_over() -> None:
 
 def test_a_stretch_may_begin_in_the_middle_of_a_transaction() -> None:
     part = stream.segment([stream.insert((1, "a"))], relations=(SHAPE,), transaction=(0x64, 7), first=5)
-    ((_, batch),) = read(ReadPart("postgres", {}, None, None, (stream.export(),), 0, part))
+    (_, received), (_, batch) = read(ReadPart("postgres", {}, None, None, (stream.export(),), 0, part))
+    assert received == Received(1, len(stream.insert((1, "a"))))
     assert isinstance(batch, pa.RecordBatch)
-    assert batch.to_pylist() == [{"id": 1, "name": "a", "_op": "+", "_sequence": 11, "_position": 0x64}]
+    assert batch.to_pylist() == [{"id": 1, "name": "a", "_op": "+", "_sequence": 11}]
 
 
 names = st.one_of(st.none(), st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
@@ -308,9 +337,9 @@ def test_a_wider_identity_carries_the_key_too() -> None:
 
 def test_texts_of_another_type_are_followed_until_a_row_must_be_found_by_them() -> None:
     as_text = stream.export("counted")
-    as_text.details["columns"][1]["text"] = True
+    as_text.pinned.columns[1]["text"] = True
     keyed = stream.export()
-    keyed.details["columns"][1]["text"] = True
+    keyed.pinned.columns[1]["text"] = True
     other = stream.relation([("id", 23), ("name", 1700)])
     follows = in_transaction(other, stream.insert((1, "1.00")))
     assert decoded(stream.segment(follows), as_text) == [("+", 1, "1.00")]
@@ -320,3 +349,13 @@ def test_texts_of_another_type_are_followed_until_a_row_must_be_found_by_them() 
     assert decoded(stream.segment(alike), as_text) == [("-", 1, "a")]
     (error,) = decoded(stream.segment(changed), as_text)
     assert "name of source table t with oid 16384 got another type" in str(error)
+
+
+def test_what_was_received_are_the_messages_of_the_table_whatever_becomes_of_them() -> None:
+    """What a truncation undoes has come all the same, and what other tables were sent has not."""
+    mine = (stream.insert((1, "a")), stream.truncate(stream.OID), stream.insert((2, "b")))
+    messages = in_transaction(*mine, stream.insert(("?",), oid=99))
+    found = list(read(ReadPart("postgres", {}, None, None, (stream.export(),), 0, stream.segment(messages))))
+    received = [item for _, item in found if isinstance(item, Received)]
+    assert received == [Received(len(mine), sum(map(len, mine)))]
+    assert decoded(stream.segment(messages), stream.export()) == [Reset(), ("+", 2, "b")]

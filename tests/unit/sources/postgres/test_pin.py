@@ -19,6 +19,7 @@ from headwater.sources.contract import Export
 from headwater.sources.postgres.facts import (
     ColumnFacts,
     Facts,
+    GeneratedFacts,
     KeyFacts,
     PublicationFacts,
     TableFacts,
@@ -59,7 +60,7 @@ def pinned(table: TableFacts, text: tuple[str, ...] = ("mood",), excluded: tuple
         relation,
         relation.column_names(),
         reference.discipline,
-        details=reference.details,
+        pinned=reference.pinned,
     )
 
 
@@ -73,7 +74,7 @@ def test_what_is_pinned_survives_json() -> None:
     export = pinned(TABLE)
     again = Export.from_json(json.loads(json.dumps(export.to_json())))
     assert again == export
-    assert changed(again.details, facts_of(TABLE)) is None
+    assert changed(again.pinned, facts_of(TABLE)) is None
 
 
 def test_a_reference_lists_columns_that_it_could_not_take() -> None:
@@ -82,10 +83,10 @@ def test_a_reference_lists_columns_that_it_could_not_take() -> None:
     assert reference.path() == ("db", "public", "t")
 
 
-def test_the_columns_of_the_details_are_those_of_the_table() -> None:
+def test_what_is_pinned_of_columns_is_of_those_of_the_table() -> None:
     export = pinned(TABLE, ("mood",), ("note",))
-    assert [column["name"] for column in export.details["columns"]] == list(export.columns)
-    assert [column["attnum"] for column in export.details["columns"]] == [1, 2, 5]
+    assert [column["name"] for column in export.pinned.columns] == list(export.columns)
+    assert [column["attnum"] for column in export.pinned.columns] == [1, 2, 5]
     assert export.relation.keys == ((0,), (2,))
 
 
@@ -145,7 +146,7 @@ def test_whatever_is_added_a_pinned_table_survives(data: st.DataObject) -> None:
     kept = [c for c in columns if c.name not in excluded or data.draw(st.booleans())]
     stricter = [replace(c, not_null=c.not_null or data.draw(st.booleans())) for c in kept]
     later = replace(TABLE, columns=tuple(stricter), keys=(*TABLE.keys, KeyFacts((4,), 99)))
-    assert changed(export.details, facts_of(later)) is None
+    assert changed(export.pinned, facts_of(later)) is None
 
 
 @given(
@@ -159,4 +160,46 @@ def test_no_change_of_a_column_that_is_taken_goes_unnoticed(name: str, what: str
         for column in TABLE.columns
         if column.name != name or what != "gone"
     )
-    assert "has been altered" in str(changed(export.details, facts_of(replace(TABLE, columns=columns))))
+    assert "has been altered" in str(changed(export.pinned, facts_of(replace(TABLE, columns=columns))))
+
+
+GENERATED = (
+    GeneratedFacts("twice", 7, "(code * 2)"),
+    GeneratedFacts("thrice", 8, "(code * 3)", stored=False),
+)
+
+
+@pytest.mark.parametrize(
+    ("version", "stored", "hint"),
+    [
+        (150_000, "PostgreSQL 15 does not send generated columns", "A view here can compute it"),
+        (180_001, "publication p does not send it", "In the upstream: ALTER PUBLICATION p SET"),
+    ],
+)
+def test_generated_columns_that_are_not_sent_are_named_with_the_reason(
+    version: int, stored: str, hint: str
+) -> None:
+    table = replace(TABLE, generated=GENERATED)
+    reference = reference_of(replace(facts_of(table), version=version), table)
+    first, second = pin(reference, ("mood",)).absent
+    assert first.why == f"it is generated, and {stored}"
+    assert first.hint.startswith(hint)
+    assert first.hint.endswith("in the upstream it is (code * 2).")
+    assert second.why == "it is generated whenever it is read, and PostgreSQL does not send it"
+    assert pin(reference, ("mood",), ("twice", "thrice")).absent == ()
+    with pytest.raises(UserError, match="does not exist"):
+        pin(reference, ("twice",))
+
+
+def test_a_key_that_is_left_out_is_named() -> None:
+    with pytest.raises(UserError) as error:
+        pinned(TABLE, (), ("id", "mood"))
+    assert str(error.value.detail).endswith("told by its key, of which id is left out")
+    full = replace(TABLE, identity="f")
+    reference = pin(reference_of(facts_of(full), full), (), ("id", "mood"))
+    assert reference.discipline == "counted"
+    assert [text for text, _ in reference.remarks] == ["the table has no key, as id of public.t is left out"]
+    generated = replace(TABLE, columns=TABLE.columns[1:], generated=(GeneratedFacts("id", 1, "1"),))
+    with pytest.raises(UserError) as error:
+        pinned(generated)
+    assert str(error.value.detail).endswith("its key has id, which is generated and not sent")

@@ -127,10 +127,10 @@ def test_names_of_objects_are_unsupported_and_known_by_name(oid: int, name: str)
         (1700, packed(2, -3), numeric(0)),
         (1700, packed(39, 2), SqlType("numeric")),
         (1700, packed(38, -1), SqlType("numeric")),
-        (1700, packed(40, 2), None),
-        (1700, packed(1000, 1000), None),
+        (1700, packed(40, 2), SqlType("numeric")),
+        (1700, packed(1000, 1000), SqlType("numeric")),
         (1231, packed(10, 2), array_of(numeric(2))),
-        (1231, packed(40, 2), None),
+        (1231, packed(40, 2), array_of(SqlType("numeric"))),
     ],
 )
 def test_length_and_precision_are_taken_along(oid: int, typmod: int, expected: SqlType | None) -> None:
@@ -141,8 +141,9 @@ def test_length_and_precision_are_taken_along(oid: int, typmod: int, expected: S
 def test_a_numeric_with_a_scale_always_fits_its_stored_form(precision: int, scale: int) -> None:
     type_ = sql_type(1700, packed(precision, scale))
     before, after = max(precision - scale, 0), max(scale, 0)
-    if type_ is None:
-        assert max(before + after, precision) > NUMERIC_DIGITS_MAX + 1
-    elif type_.scale is not None:
+    assert type_ is not None
+    if type_.scale is None:
+        assert max(before + after, precision) > NUMERIC_DIGITS_MAX
+    else:
         assert stored(type_) == f"decimal({NUMERIC_DIGITS_MAX},{after})"
         assert before + after <= NUMERIC_DIGITS_MAX

@@ -37,9 +37,10 @@ from headwater.core.types import (
 from headwater.formats.arrow import state_schema
 from headwater.formats.text import from_text, to_text
 from headwater.sql.select import bind_parameters, plan_query
-from headwater.sql.select.duckdb import generate, translate_error
-from headwater.sql.select.kernels import register_duckdb
-from headwater.sql.select.plan import Query
+from headwater.sql.select.generate.duckdb.errors import translate_error
+from headwater.sql.select.generate.duckdb.query import generate
+from headwater.sql.select.kernels import register_duckdb, told
+from headwater.sql.select.plan.nodes import Query
 
 MZ_NOW = 1_700_000_000_000
 FACTS = SessionFacts(now_us=MZ_NOW * 1000, settings=(("application_name", "lab"),))
@@ -129,7 +130,7 @@ class LabNames:
     def find_relation(self, parts: tuple[str, ...]) -> NamedRelation:
         found = self.relations.get(parts[-1])
         if found is None or len(parts) > 3 or (len(parts) > 1 and parts[-2] != "public"):
-            raise UserError(f"unknown catalog item '{'.'.join(parts)}'", "XX000")
+            raise UserError(f"unknown catalog item '{'.'.join(parts)}'", "42P01")
         return found
 
     def regclass(self, text: str) -> int | None:
@@ -162,9 +163,10 @@ def plan(
     text: str,
     types: tuple[SqlType | None, ...] = (),
     targets: tuple[Column, ...] | None = None,
+    facts: SessionFacts = FACTS,
 ) -> Query:
     """The plan of a query against the lab's catalog."""
-    return plan_query(text, LabNames(), FACTS, types, targets=targets)
+    return plan_query(text, LabNames(), facts, types, targets=targets)
 
 
 def run(
@@ -179,7 +181,7 @@ def run(
 def execute(query: Query) -> Rows:
     """A plan's rows, printed."""
     try:
-        table = database().sql(generate(query, TABLES, MZ_NOW)).to_arrow_table()
+        table = database().sql(told(generate(query, TABLES, MZ_NOW))).to_arrow_table()
     except duckdb.Error as error:
         raise translate_error(str(error)) from error
     if not query.output:

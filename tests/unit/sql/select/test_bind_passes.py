@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from headwater.sql.select import before_rows, explain
-from headwater.sql.select.plan import Node, Query, Scan
-from headwater.sql.select.walk import highest_id, inputs, output_columns, rebuild_node
+from headwater.sql.select.plan.nodes import Node, Query, Scan
+from headwater.sql.select.plan.walk import highest_id, inputs, output_columns, rebuild_node
 from tests.unit.sql.select.lab import plan, run
 
 

@@ -16,11 +16,12 @@ import pytest
 
 from headwater.core.types import INT4, NUMERIC, numeric
 from headwater.sql.select import bind_parameters, count_rows, explain, qualify, relations_of
-from headwater.sql.select.duckdb import generate, translate_error
-from headwater.sql.select.plan import FoundRows, Node, Recursion
-from headwater.sql.select.spark import supported
-from headwater.sql.select.walk import inputs
-from headwater.sql.select.zeros import columns_with_zeros
+from headwater.sql.select.generate.duckdb.errors import translate_error
+from headwater.sql.select.generate.duckdb.query import generate
+from headwater.sql.select.generate.spark.query import supported
+from headwater.sql.select.passes.zeros import columns_with_zeros
+from headwater.sql.select.plan.nodes import FoundRows, Node, Recursion
+from headwater.sql.select.plan.walk import inputs
 from tests.unit.sql.select.lab import LabNames, execute, failure, plan, run
 
 FIVE = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5) "
@@ -93,7 +94,7 @@ def recursion(text: str) -> Recursion:
             16,
         ),
         ("WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT q FROM r) SELECT 1", "42703", None, 47),
-        ("WITH r(n) AS (SELECT 1 UNION SELECT n FROM r) SELECT * FROM r", "XX000", None, 44),
+        ("WITH r(n) AS (SELECT 1 UNION SELECT n FROM r) SELECT * FROM r", "42P01", None, 44),
         (
             "WITH RECURSIVE r(n) AS (WITH q AS (SELECT nope) SELECT 1 UNION SELECT n FROM r) SELECT 1",
             "42703",

@@ -26,7 +26,7 @@ def names(text: str) -> list[str]:
         ("SELECT s.a FROM s AS q", "42P01", 'invalid reference to FROM-clause entry for table "s"', 8),
         ("SELECT a FROM s, t", "42702", 'column reference "a" is ambiguous', 8),
         ("SELECT * FROM s, s", "42712", 'table name "s" specified more than once', 18),
-        ("SELECT * FROM nosuch", "XX000", "unknown catalog item 'nosuch'", 15),
+        ("SELECT * FROM nosuch", "42P01", "unknown catalog item 'nosuch'", 15),
         ("SELECT *", "42601", "SELECT * with no tables specified is not valid", 8),
         ("SELECT z.* FROM s", "42P01", 'missing FROM-clause entry for table "z"', 8),
         (

@@ -13,7 +13,7 @@ from headwater.core.names import SessionFacts
 from headwater.core.relation import Column
 from headwater.core.types import DATE, INT4, INT8, NUMERIC, TEXT, UNKNOWN, SqlType, array_of, numeric
 from headwater.sql.select import cast_output, plan_expression, plan_query
-from headwater.sql.select.plan import Constant, Project
+from headwater.sql.select.plan.nodes import Constant, Project
 from tests.unit.sql.select.lab import FACTS, LabNames, execute, failure, plan, run
 
 SHORT = SqlType("varchar", length=2)

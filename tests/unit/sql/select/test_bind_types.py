@@ -28,7 +28,7 @@ from headwater.core.types import (
     list_of,
     numeric,
 )
-from headwater.sql.select.plan import Constant, Project
+from headwater.sql.select.plan.nodes import Constant, Project
 from tests.unit.sql.select.lab import failure, one, plan, run
 
 

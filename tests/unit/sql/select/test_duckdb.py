@@ -11,7 +11,8 @@ from __future__ import annotations
 import pytest
 
 from headwater.core.errors import InvariantViolation, UserError
-from headwater.sql.select.duckdb import generate, translate_error
+from headwater.sql.select.generate.duckdb.errors import translate_error
+from headwater.sql.select.generate.duckdb.query import generate
 from tests.unit.sql.select.lab import Rows, failure, one, plan, run
 
 
@@ -199,14 +200,16 @@ def test_errors_at_run_time_are_those_of_postgresql(text: str, sqlstate: str, me
     assert (error.sqlstate, error.message) == (sqlstate, message)
 
 
-def test_an_error_that_is_not_the_users_is_still_told() -> None:
+def test_an_error_that_is_not_the_users_is_told_without_the_engines_words() -> None:
     error = translate_error("Binder Error: something odd\nLINE 1")
-    assert (error.sqlstate, error.message) == (
-        "XX000",
-        "could not run the query: Binder Error: something odd",
-    )
+    assert (error.sqlstate, error.message) == ("XX000", "the query cannot be run on DuckDB")
+    assert "odd" not in f"{error.detail}{error.hint}"
     assert translate_error("Out of Memory Error: no room").sqlstate == "53200"
-    assert translate_error("Not implemented Error: x").message == "x not yet supported"
+    refused = translate_error("Not implemented Error: x")
+    assert (refused.sqlstate, refused.message) == (
+        "0A000",
+        "a part of this query on DuckDB not yet supported",
+    )
     assert translate_error("INTERRUPT Error: Interrupted!").sqlstate == "57014"
 
 

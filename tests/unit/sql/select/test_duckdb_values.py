@@ -34,8 +34,8 @@ from headwater.core.types import (
     map_of,
     numeric,
 )
-from headwater.sql.select.literals import canonical
-from headwater.sql.select.plan import ColumnId, Constant, OutputColumn, Query, Values
+from headwater.sql.select.plan.literals import canonical
+from headwater.sql.select.plan.nodes import ColumnId, Constant, OutputColumn, Query, Values
 from tests.unit.sql.select.lab import execute
 
 

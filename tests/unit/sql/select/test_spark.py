@@ -31,7 +31,10 @@ from headwater.core.types import (
     numeric,
 )
 from headwater.sql.select.functions.entry import Function
-from headwater.sql.select.plan import (
+from headwater.sql.select.generate.spark.errors import translate_error
+from headwater.sql.select.generate.spark.literals import constant, string_literal
+from headwater.sql.select.generate.spark.query import generate, supported
+from headwater.sql.select.plan.nodes import (
     Aggregate,
     AggregateCall,
     Call,
@@ -58,8 +61,6 @@ from headwater.sql.select.plan import (
     WindowCall,
     WindowFrame,
 )
-from headwater.sql.select.spark import generate, supported, translate_error
-from headwater.sql.select.spark_literals import constant, string_literal
 
 EQUALS = Function("=", (INT4, INT4), BOOL, "({0} = {1})", "({0} = {1})", "operator")
 LESS = Function("<", (INT4, INT4), BOOL, "({0} < {1})", "({0} < {1})", "operator")
@@ -240,8 +241,16 @@ def test_a_parameter_without_a_value_is_the_user_s_error() -> None:
         ("1970-01-03", DATE, "date_from_unix_date(2)"),
         ("1970-01-01 00:00:01", TIMESTAMP, "CAST(timestamp_micros(1000000L) AS TIMESTAMP_NTZ)"),
         ("1 mon", INTERVAL, "named_struct('months', 1, 'days', 0, 'microseconds', 0L)"),
-        ("{}", array_of(INT4), "CAST(array() AS ARRAY<INT>)"),
-        ("{1,NULL}", array_of(INT4), "array(1, CAST(NULL AS INT))"),
+        (
+            "{}",
+            array_of(INT4),
+            "named_struct('elements', CAST(array() AS ARRAY<INT>), 'shape', CAST(NULL AS ARRAY<INT>))",
+        ),
+        (
+            "[0:1]={1,NULL}",
+            array_of(INT4),
+            "named_struct('elements', array(1, CAST(NULL AS INT)), 'shape', array(1, 2, 0))",
+        ),
         ("abc", SqlType("varchar", length=2), "'abc'"),
     ],
 )

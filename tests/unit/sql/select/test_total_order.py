@@ -10,41 +10,21 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from functools import cache
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from headwater.coordinator.subscribe import DIFF, netted
+from headwater.coordinator.hubs import netted
 from headwater.core.errors import UserError
 from headwater.core.relation import Relation
 from headwater.formats.arrow import state_schema
 from headwater.formats.text import from_text, to_text
+from headwater.persist.signed import DIFF
 from headwater.sql.select import count_rows
-from headwater.sql.select.duckdb import generate
-from headwater.sql.select.kernels import register_duckdb
 from headwater.sql.select.kernels.aggregates import exact_total
-from headwater.sql.select.plan import Query
-from tests.unit.sql.select.chance import DOMAINS, QUERIES, certain, plain, rows, write
-
-Bag = Counter[tuple[str | None, ...]]
-
-
-@cache
-def database() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(config={"threads": 4})
-    connection.execute("SET TimeZone = 'UTC'")
-    register_duckdb(connection)
-    return connection
-
-
-def answer(query: Query, file: Path) -> Bag:
-    table = database().sql(generate(query, {"u1": f"read_parquet('{file}')"})).to_arrow_table()
-    printed = [to_text(table.column(i), column.type).to_pylist() for i, column in enumerate(query.columns())]
-    return Counter(zip(*printed, strict=True))
+from tests.support.chance import DOMAINS, QUERIES, answer, certain, database, plain, rows, write
 
 
 @pytest.fixture(scope="module")

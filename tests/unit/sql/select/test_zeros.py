@@ -16,11 +16,10 @@ from headwater.sql.select.functions.forms import (
     SPARK,
     numeric_bare,
     numeric_text,
-    retrimmed,
     trimmed,
-    untrimmed,
 )
-from headwater.sql.select.zeros import columns_with_zeros
+from headwater.sql.select.functions.written import untrimmed
+from headwater.sql.select.passes.zeros import columns_with_zeros
 from tests.unit.sql.select.lab import one, plan, run
 
 
@@ -82,8 +81,8 @@ def test_what_is_read_from_a_relation_carries_no_zeros() -> None:
 
 def test_a_trimmed_text_can_be_had_back_and_is_not_trimmed_twice() -> None:
     for engine in (DUCKDB, SPARK):
-        assert untrimmed(engine, trimmed(engine, "c1")) == "c1"
-        assert untrimmed(engine, "c1") == "c1"
-        assert retrimmed(engine, trimmed(engine, "c1")) == retrimmed(engine, "c1") == trimmed(engine, "c1")
+        once = trimmed(engine, "c1")
+        assert untrimmed(once) == untrimmed("c1") == "c1"
+        assert trimmed(engine, once) == once != "c1"
         bare = numeric_bare(engine, "c1", numeric(2))
         assert numeric_text(engine, bare, NUMERIC) == numeric_text(engine, "c1", numeric(2))

@@ -1,0 +1,156 @@
+"""What upstreams keep for sources: measured now and then, shown, and warned of before it is too much.
+
+It grows while a source stands still, whoever made it stand: so the environment asks, and not the source's
+reader.  It asks about a source that has been read for the first time within a second, and from then on
+every UPSTREAM_LOG_CHECK_S.
+
+    fine --> low       a quarter of what the upstream keeps at most is left, or less
+    any  --> lost      what the source needs is gone
+
+Every change of that is a line of the log, and a hint beside the source's status while it is not fine.
+
+Not here: asking (sources/), the relation (catalog/builtin/mz_internal/mz_source_upstream_logs.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import structlog
+
+from headwater.catalog.state import Item
+from headwater.coordinator.source_details import full_options
+from headwater.core.errors import TransientError, UserError
+from headwater.core.limits import (
+    UPSTREAM_LOG_CHECK_S,
+    UPSTREAM_LOG_LOOK_S,
+    UPSTREAM_LOG_LOW_SHARE,
+    UPSTREAM_LOG_QUESTIONS_CONCURRENT_MAX,
+)
+from headwater.observe import metrics
+from headwater.sources import SOURCE_TYPES
+from headwater.sources.contract import Retained
+
+if TYPE_CHECKING:
+    from headwater.coordinator.coordinator import Coordinator
+
+log = structlog.get_logger("upstream")
+
+Level = Literal["fine", "low", "lost"]
+
+
+def level(retained: Retained) -> Level:
+    """How much there is to worry about."""
+    if retained.lost:
+        return "lost"
+    left, limit = retained.left_bytes, retained.limit_bytes
+    low = left is not None and limit is not None and left <= limit * UPSTREAM_LOG_LOW_SHARE
+    return "low" if low else "fine"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What an upstream said last, and when."""
+
+    retained: Retained
+    at_ms: int
+
+
+class RetainedLogs:
+    """By source: what its upstream keeps.  Belongs to one event loop."""
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        self.measured: dict[str, Measured] = {}
+        self._coordinator = coordinator
+        self._threads = ThreadPoolExecutor(
+            UPSTREAM_LOG_QUESTIONS_CONCURRENT_MAX, thread_name_prefix="retained-log"
+        )
+        self._asked_s: dict[str, float] = {}
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._levels: dict[str, Level] = {}
+
+    def close(self) -> None:
+        for task in self._asking.values():
+            task.cancel()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def run(self) -> None:
+        """For ever."""
+        while True:
+            await asyncio.sleep(UPSTREAM_LOG_LOOK_S)
+            self.look()
+
+    def look(self) -> None:
+        """Ask those whose turn it is; one that does not answer keeps nobody else from being asked."""
+        coordinator, now_s = self._coordinator, self._coordinator.clock.monotonic_s()
+        sources = {item.id: item for item in coordinator.catalog.state.items.values() if item.ingests}
+        for id_ in [id_ for id_, task in self._asking.items() if task.done()]:
+            self._asking.pop(id_).result()
+        for id_ in [id_ for id_ in self._asked_s if id_ not in sources]:
+            self._forget(id_)
+        for id_, source in sources.items():
+            due = now_s - self._asked_s.get(id_, -UPSTREAM_LOG_CHECK_S) >= UPSTREAM_LOG_CHECK_S
+            keeps = SOURCE_TYPES[source.ingestion.source_type].retained is not None
+            if due and keeps and coordinator.controller.uppers.get(id_) and id_ not in self._asking:
+                self._asked_s[id_] = now_s
+                self._asking[id_] = asyncio.create_task(self._ask(source))
+
+    def _forget(self, id_: str) -> None:
+        del self._asked_s[id_]
+        self.measured.pop(id_, None)
+        self._levels.pop(id_, None)
+        metrics.retained_log_unknown(id_)
+
+    async def _ask(self, source: Item) -> None:
+        coordinator = self._coordinator
+        type_, options = SOURCE_TYPES[source.ingestion.source_type], source.ingestion.options
+        if type_.retained is None:
+            return
+        try:
+            full = full_options(coordinator.catalog.state, options)
+            loop = asyncio.get_running_loop()
+            found = await loop.run_in_executor(self._threads, type_.retained, full, coordinator.secrets.get)
+        except (TransientError, UserError, KeyError) as error:
+            # Of an upstream that cannot be reached nothing is known; the source itself is stalled then.
+            log.debug("upstream does not say what it keeps", source=source.id, error=str(error))
+            metrics.retained_log_unknown(source.id)
+            return
+        if source.id in coordinator.catalog.state.items:
+            self.hear(source, found)
+
+    def hear(self, source: Item, found: Retained) -> None:
+        """What an upstream has said."""
+        coordinator = self._coordinator
+        self.measured[source.id] = Measured(found, coordinator.clock.now_ms())
+        metrics.retained_log_measured(source.id, found.held_bytes or 0, found.left_bytes)
+        before, now = self._levels.get(source.id, "fine"), level(found)
+        self._levels[source.id] = now
+        if now == before:
+            return
+        facts = {
+            "source": coordinator.full_name(coordinator.catalog.state.named_source(source.id)),
+            "state": found.state,
+            "held_bytes": found.held_bytes,
+            "left_bytes": found.left_bytes,
+            "limit_bytes": found.limit_bytes,
+        }
+        if now == "fine":
+            log.info("upstream has room for its log again", **facts)
+        elif now == "low":
+            log.warning("upstream will soon let go of log that the source needs", **facts)
+        else:
+            log.error("upstream has let go of log that the source needs", **facts)
+
+    def hint(self, id_: str) -> str | None:
+        """What is to be said of a source beside its status."""
+        measured = self.measured.get(id_)
+        if measured is None or level(measured.retained) != "low":
+            return None
+        found = measured.retained
+        return (
+            f"The upstream keeps {found.held_bytes} bytes of its log for this source, and lets go of it after"
+            f" {found.left_bytes} more: let the source catch up, or raise max_slot_wal_keep_size there."
+        )

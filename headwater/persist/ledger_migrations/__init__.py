@@ -1,0 +1,1 @@
+"""Versions of the ledger's tables, one file each (metadata/migrations.py)."""

@@ -1,0 +1,101 @@
+"""What the writer of a text knows of it, told along with it.
+
+An expression of a plan becomes a text of an engine's SQL, and forms put texts into texts.  Whoever puts
+one in may ask what it is, and never looks at its characters:
+
+    Simple    a column, a constant, or little computed of these by the engine itself
+    Literal   a constant; `value` is its canonical text
+    Trimmed   a numeric whose needless zeros are taken away; `bare` is the text that has them
+    Guarded   a decimal that was computed, with the inputs that may be NaN
+
+Whatever is put together of texts by anybody else is a plain str, of which nothing is known.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+_WEIGHT_MAX: Final = 3
+
+
+class Simple(str):
+    """Cheap to compute and short: it may be written several times.  `weight` counts columns and constants."""
+
+    __slots__ = ("weight",)
+    weight: int
+
+
+class Literal(Simple):
+    """A constant.  None is the value of NULL."""
+
+    __slots__ = ("value",)
+    value: str | None
+
+
+class Trimmed(str):
+    """A numeric's text without needless zeros."""
+
+    __slots__ = ("bare",)
+    bare: str
+
+
+class Guarded(str):
+    """A computed decimal, with the inputs that may be NaN and what is computed of them if none is.
+
+    So that a sum of sums asks once of each input, and its text does not grow with its depth.
+    """
+
+    __slots__ = ("computed", "inputs")
+    inputs: tuple[tuple[str, int], ...]
+    computed: str
+
+
+def simple(text: str) -> Simple:
+    """A column."""
+    made = Simple(text)
+    made.weight = 1
+    return made
+
+
+def literal(text: str, value: str | None) -> Literal:
+    """A constant."""
+    made = Literal(text)
+    made.weight, made.value = 1, value
+    return made
+
+
+@cache
+def of_the_engine(template: str) -> bool:
+    """Whether a template is of the engine's own functions alone: no kernel, no aggregate."""
+    return "hw_" not in template and "<<" not in template
+
+
+def native(text: str, *parts: str) -> str:
+    """What the engine itself computes of these parts: simple if they are, and few."""
+    weight = sum(part.weight if isinstance(part, Simple) else _WEIGHT_MAX + 1 for part in parts)
+    if weight > _WEIGHT_MAX:
+        return text
+    made = Simple(text)
+    made.weight = weight
+    return made
+
+
+def trimming(bare: str, around: tuple[str, str]) -> Trimmed:
+    """A numeric whose zeros are taken away by what is put around it."""
+    before, behind = around
+    made = Trimmed(f"{before}{bare}{behind}")
+    made.bare = bare
+    return made
+
+
+def guarded(text: str, inputs: tuple[tuple[str, int], ...], computed: str) -> Guarded:
+    """A decimal that was computed of these inputs, each with its scale."""
+    made = Guarded(text)
+    made.inputs, made.computed = inputs, computed
+    return made
+
+
+def untrimmed(text: str) -> str:
+    """The text of a numeric with the zeros that were about to be taken away."""
+    return text.bare if isinstance(text, Trimmed) else text

@@ -1,0 +1,1 @@
+"""The wire as a test speaks it: raw messages, sessions without a server behind them."""

@@ -1,0 +1,93 @@
+"""What an upstream keeps for a source is shown, and warned of once before it is too much.
+
+Method: an environment without a cluster, and an upstream that says what the test wants.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from structlog.testing import capture_logs
+
+from headwater.coordinator.retained_logs import level
+from headwater.core.errors import TransientError
+from headwater.core.protocol import Status
+from headwater.observe import metrics
+from headwater.sources import SOURCE_TYPES
+from headwater.sources.contract import Options, Retained, Secrets
+from tests.unit.coordinator.environment import Environment, in_environment, until
+
+MIB = 1024 * 1024
+LOGS = "SELECT state, held_bytes, left_bytes, limit_bytes FROM mz_internal.mz_source_upstream_logs"
+HINTS = "SELECT details::text FROM mz_internal.mz_source_statuses WHERE name = 'c'"
+
+
+@pytest.mark.parametrize(
+    ("retained", "wanted"),
+    [
+        (Retained("reserved", 900 * MIB), "fine"),
+        (Retained("reserved", 40 * MIB, 26 * MIB, 100 * MIB), "fine"),
+        (Retained("extended", 80 * MIB, 25 * MIB, 100 * MIB), "low"),
+        (Retained("unreserved", 130 * MIB, 0, 100 * MIB), "low"),
+        (Retained("lost", None, None, 100 * MIB, lost=True), "lost"),
+        (Retained("missing", None, lost=True), "lost"),
+    ],
+)
+def test_there_is_a_quarter_left_to_act_in(retained: Retained, wanted: str) -> None:
+    assert level(retained) == wanted
+
+
+def test_it_is_shown_and_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[Retained | None] = [None]
+
+    def retained(options: Options, secrets: Secrets) -> Retained:
+        if said[0] is None:
+            raise TransientError("postgres: no")
+        return said[0]
+
+    generator = SOURCE_TYPES["load-generator"]
+    monkeypatch.setitem(SOURCE_TYPES, "load-generator", replace(generator, retained=retained))
+
+    async def story(env: Environment) -> None:
+        client, logs = await env.client(), env.coordinator.retained_logs
+        await client.run("CREATE SOURCE c FROM LOAD GENERATOR COUNTER")
+        await client.run("CREATE TABLE ticks FROM SOURCE c (REFERENCE counter)")
+        id_ = env.id_of("c")
+
+        async def ask(answer: Retained | None) -> list[str]:
+            said[0] = answer
+            logs._asked_s.pop(id_, None)
+            with capture_logs() as lines:
+                logs.look()
+                await until(lambda: all(task.done() for task in logs._asking.values()))
+            return [line["event"] for line in lines if line["log_level"] != "debug"]
+
+        assert await ask(Retained("reserved", 1)) == []
+        assert await client.run(LOGS) == [], "it has not been read, so there may be nothing there yet"
+        env.follow("ticks", {"counter": pa.array([7])})
+        env.coordinator.controller.health.hear_status(Status(id_, "running", None, None, 1))
+        assert await ask(Retained("reserved", 5 * MIB)) == []
+        assert await client.run(LOGS) == [("reserved", 5 * MIB, None, None)]
+        assert metrics.value("headwater_upstream_log_held_bytes", source=id_) == 5 * MIB
+        assert metrics.value("headwater_upstream_log_left_bytes", source=id_) is None
+        assert await ask(None) == []
+        assert metrics.value("headwater_upstream_log_held_bytes", source=id_) is None
+        low = Retained("extended", 80 * MIB, 20 * MIB, 100 * MIB)
+        assert await ask(low) == ["upstream will soon let go of log that the source needs"]
+        assert await ask(replace(low, left_bytes=19 * MIB)) == []
+        assert metrics.value("headwater_upstream_log_left_bytes", source=id_) == 19 * MIB
+        assert "raise max_slot_wal_keep_size there" in await client.value(HINTS)
+        assert await ask(Retained("lost", None, lost=True)) == [
+            "upstream has let go of log that the source needs"
+        ]
+        assert await ask(Retained("reserved", 1)) == ["upstream has room for its log again"]
+        assert await client.value(HINTS) is None
+        await client.run("DROP SOURCE c CASCADE")
+        assert await client.run(LOGS) == []
+        logs.look()
+        assert metrics.value("headwater_upstream_log_held_bytes", source=id_) is None
+
+    in_environment(tmp_path, story)

@@ -1,0 +1,157 @@
+"""Kernels that do ordinary rows by columns answer as the same function row by row.
+
+Method: hypothesis makes columns of ordinary, odd and missing values; each kernel is asked both ways, in whole
+and in slices of a larger array.  What fails row by row must fail by columns, with the same words.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headwater.core.errors import UserError
+from headwater.formats.jsonb import print_value
+from headwater.sql.select.kernels import KERNELS, KERNELS_BY_NAME, numerics
+from headwater.sql.select.kernels.kernel import arrow_of
+
+COLUMNAR = {
+    kernel.name for kernel in KERNELS if kernel.by_row is not None and kernel.function != kernel.by_row
+}
+ROW_WISE_MAX = 200
+"""Kernels that are Python once per row and nothing else: this number may only become smaller."""
+
+NUMERICS = st.one_of(
+    st.none(),
+    st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**6), max_value=10**6, places=2).map(
+        numerics.shown
+    ),
+    st.integers(-(10**20), 10**20).map(str),
+    st.builds(
+        lambda sign, whole, fraction: f"{sign}{whole.lstrip('0') or '0'}{'.' if fraction else ''}{fraction}",
+        st.sampled_from(["", "-"]),
+        st.text("0123456789", min_size=1, max_size=24),
+        st.text("0123456789", max_size=24),
+    ).map(lambda text: text if text.strip("-0.") else text.lstrip("-")),
+    st.sampled_from(
+        ["0", "0.00", "NaN", "Infinity", "-Infinity", "99999999999999999", "1" * 45, "-0.5", "0.1"]
+    ),
+)
+LETTERS = st.sampled_from("ab ,xX0é😀ß\u0301\n") | st.characters(
+    exclude_categories=["Cs"], exclude_characters="\x00"
+)
+TEXTS = st.none() | st.text(LETTERS, max_size=12)
+SHORT = st.text("ab ,xé😀", max_size=2)
+COUNTS = st.integers(-5, 12) | st.sampled_from([-(2**31), 2**31 - 1])
+SCALARS = st.none() | st.booleans() | st.text(LETTERS, max_size=5)
+OBJECTS = st.dictionaries(st.sampled_from(["a", "b", "ab", "é", '"', "\\", "a: "]), SCALARS, max_size=4)
+DOCUMENTS = st.none() | st.one_of(
+    OBJECTS,
+    st.lists(SCALARS, max_size=3),
+    SCALARS,
+    st.dictionaries(st.sampled_from("ab"), OBJECTS, max_size=2),
+).map(print_value)
+KEYS = st.sampled_from(["a", "b", "ab", "é", '"', "\\", "a: ", "", ": "])
+
+GIVEN: dict[str, tuple[st.SearchStrategy[Any], ...]] = {
+    **{f"hw_numeric_{name}": (NUMERICS, NUMERICS) for name in ("add", "sub", "mul")},
+    "hw_numeric_key": (NUMERICS,),
+    "hw_substring": (TEXTS, COUNTS, COUNTS),
+    "hw_left": (TEXTS, COUNTS),
+    "hw_right": (TEXTS, COUNTS),
+    "hw_split_part": (TEXTS, SHORT, COUNTS),
+    "hw_lpad": (TEXTS, st.integers(-3, 20), SHORT),
+    "hw_rpad": (TEXTS, st.integers(-3, 20), SHORT),
+    "hw_btrim": (TEXTS, SHORT),
+    "hw_ltrim": (TEXTS, SHORT),
+    "hw_rtrim": (TEXTS, SHORT),
+    "hw_reverse": (TEXTS,),
+    "hw_replace": (TEXTS, SHORT, SHORT),
+    "hw_jsonb_get": (DOCUMENTS, KEYS),
+    "hw_jsonb_get_text": (DOCUMENTS, KEYS),
+}
+
+
+def answer(function: Any, arrays: list[pa.Array]) -> tuple[Any, Any]:
+    try:
+        return function(*arrays).to_pylist(), None
+    except UserError as error:
+        return None, (error.message, error.sqlstate)
+
+
+@pytest.mark.parametrize("name", GIVEN)
+@given(data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_by_columns_as_row_by_row(name: str, data: st.DataObject) -> None:
+    kernel = KERNELS_BY_NAME[name]
+    first, *others = GIVEN[name]
+    count = data.draw(st.integers(0, 12))
+    rows = data.draw(st.lists(first, min_size=count, max_size=count))
+    columns: list[list[Any]] = [rows]
+    for other in others:
+        alike = data.draw(st.booleans())
+        values = st.lists(other, min_size=count, max_size=count)
+        columns.append([data.draw(other)] * count if alike else data.draw(values))
+    arrays = [
+        pa.array(column, arrow_of(type_)) for column, type_ in zip(columns, kernel.arguments, strict=True)
+    ]
+    assert kernel.by_row is not None
+    expected = answer(kernel.by_row, arrays)
+    assert answer(kernel.function, arrays) == expected
+    begin = data.draw(st.integers(0, count))
+    sliced = [array.slice(begin) for array in arrays]
+    assert answer(kernel.function, sliced) == answer(kernel.by_row, sliced)
+
+
+def test_all_of_them_are_compared() -> None:
+    assert set(GIVEN) == COLUMNAR
+
+
+def test_kernels_that_are_python_once_per_row_become_fewer() -> None:
+    rows = [kernel.name for kernel in KERNELS if kernel.function == kernel.by_row]
+    assert len(rows) <= ROW_WISE_MAX
+
+
+@pytest.mark.parametrize("number", [1, 2, 9_999, 10_000, 10_001, 20_000, 25_000, 25_001, 25_002, 2**31 - 1])
+def test_parts_far_away_are_found_in_either_direction(number: int) -> None:
+    text = "".join(f"{i}," for i in range(25_000))
+    parts = text.split(",")
+    split_part = KERNELS_BY_NAME["hw_split_part"].function
+    for signed in (number, -number):
+        place = number - 1 if signed > 0 else len(parts) - number
+        expected = parts[place] if 0 <= place < len(parts) else ""
+        assert split_part(pa.array([text]), pa.array([","]), pa.array([signed], pa.int32())).to_pylist() == [
+            expected
+        ]
+
+
+def test_separators_that_overlap_are_counted_from_the_left() -> None:
+    split_part = KERNELS_BY_NAME["hw_split_part"].function
+    given_texts, numbers = pa.array(["aaa"] * 4), pa.array([1, 2, -1, -2], pa.int32())
+    assert split_part(given_texts, pa.array(["aa"] * 4), numbers).to_pylist() == ["", "a", "a", ""]
+
+
+def together(pairs: list[tuple[str | None, str | None]] | None) -> str | None:
+    """What string_agg makes of a group's values, each with the separator before it."""
+    parts = [(value, separator or "") for value, separator in pairs or () if value is not None]
+    return "".join([parts[0][0], *(separator + value for value, separator in parts[1:])]) if parts else None
+
+
+@given(
+    groups=st.lists(st.none() | st.lists(st.tuples(TEXTS, TEXTS), max_size=5), max_size=6),
+    cut=st.integers(0, 3),
+)
+@settings(max_examples=200)
+def test_texts_of_a_group_are_put_together_as_one_by_one(
+    groups: list[list[tuple[str | None, str | None]] | None], cut: int
+) -> None:
+    expected = [together(group) for group in groups][cut:]
+    whole = pa.array(groups, arrow_of("text[][]")).slice(cut)
+    assert KERNELS_BY_NAME["hw_string_agg"].function(whole).to_pylist() == expected
+    encoded = pc.cast(whole, arrow_of("bytea[][]"))
+    found = KERNELS_BY_NAME["hw_bytea_agg"].function(encoded).to_pylist()
+    assert [None if one is None else one.decode() for one in found] == expected
