@@ -30,6 +30,24 @@ T = TypeVar("T")
 WAIT_S_MAX = 30.0
 
 
+def without_cluster(data_dir: Path) -> Coordinator:
+    """A coordinator whose cluster never comes; to be started, and stopped by `ended`."""
+    catalog, ledger = open_catalog(data_dir), open_ledger(data_dir)
+    oracle = Oracle(SYSTEM_CLOCK, initial_floor(catalog, ledger))
+    address = UnixAddress(cluster_socket(data_dir, CLUSTER_NAME))
+    supervisor = Supervisor(data_dir, CLUSTER_NAME, address, SparkOptions(), LogOptions())
+    controller = Controller(supervisor, address, catalog.bump_epoch(), lambda: oracle.floor, SYSTEM_CLOCK)
+    engine = Engine(scratch_folder(data_dir))
+    return Coordinator(LocalStore(data_dir), catalog, ledger, controller, engine, SYSTEM_CLOCK, oracle)
+
+
+async def ended(coordinator: Coordinator) -> None:
+    """Stop it, and close what it has opened."""
+    await coordinator.stop()
+    coordinator.ledger.close()
+    coordinator.catalog.close()
+
+
 class Environment:
     """Starts on entering and stops on leaving."""
 
@@ -70,16 +88,7 @@ class Environment:
         return f"host=127.0.0.1 port={self.port} user=materialize dbname=materialize sslmode=disable"
 
     async def _start(self) -> None:
-        data_dir, clock = self.data_dir, SYSTEM_CLOCK
-        catalog, ledger = open_catalog(data_dir), open_ledger(data_dir)
-        oracle = Oracle(clock, initial_floor(catalog, ledger))
-        address = UnixAddress(cluster_socket(data_dir, CLUSTER_NAME))
-        supervisor = Supervisor(data_dir, CLUSTER_NAME, address, SparkOptions(), LogOptions())
-        controller = Controller(supervisor, address, catalog.bump_epoch(), lambda: oracle.floor, clock)
-        engine = Engine(scratch_folder(data_dir))
-        self.coordinator = Coordinator(
-            LocalStore(data_dir), catalog, ledger, controller, engine, clock, oracle
-        )
+        self.coordinator = without_cluster(self.data_dir)
         self.coordinator.start()
         self.server = PgWireServer(self.coordinator, "127.0.0.1", 0, internal=False)
         self.internal = PgWireServer(self.coordinator, "127.0.0.1", 0, internal=True)
@@ -90,6 +99,4 @@ class Environment:
     async def _stop(self) -> None:
         await self.server.stop(1.0)
         await self.internal.stop(1.0)
-        await self.coordinator.stop()
-        self.coordinator.ledger.close()
-        self.coordinator.catalog.close()
+        await ended(self.coordinator)

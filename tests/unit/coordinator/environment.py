@@ -16,22 +16,15 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from headwater.catalog.opening import open_catalog
-from headwater.coordinator.coordinator import Coordinator, initial_floor
-from headwater.coordinator.engine import Engine
 from headwater.coordinator.session import SqlSession
-from headwater.coordinator.timestamps import Oracle
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import UserError
 from headwater.formats.arrow import state_schema
-from headwater.options import LogOptions, SparkOptions, UnixAddress
 from headwater.persist.combine import relation_sql
 from headwater.persist.files import write_file
 from headwater.persist.ledger import Filled
 from headwater.persist.local import LocalStore
-from headwater.persist.opening import open_ledger
-from headwater.storage.controller import Controller
-from headwater.storage.supervisor import Supervisor
+from tests.support.environment import ended, without_cluster
 
 
 @dataclass(slots=True)
@@ -71,16 +64,8 @@ class Environment:
 
     def __init__(self, data_dir: Path) -> None:
         self.data_dir = data_dir
-        self.catalog = open_catalog(data_dir)
-        self.ledger = open_ledger(data_dir)
-        oracle = Oracle(SYSTEM_CLOCK, initial_floor(self.catalog, self.ledger))
-        address = UnixAddress(data_dir / "none.sock")
-        supervisor = Supervisor(data_dir, "default", address, SparkOptions(), LogOptions())
-        controller = Controller(supervisor, address, 1, lambda: oracle.floor, SYSTEM_CLOCK)
-        engine = Engine(data_dir / "scratch")
-        self.coordinator = Coordinator(
-            LocalStore(data_dir), self.catalog, self.ledger, controller, engine, SYSTEM_CLOCK, oracle
-        )
+        self.coordinator = without_cluster(data_dir)
+        self.catalog, self.ledger = self.coordinator.catalog, self.coordinator.ledger
 
     async def client(self, **settings: str) -> Client:
         return Client(await self.coordinator.open_session("materialize", settings, "here", internal=False))
@@ -133,9 +118,7 @@ async def environment(data_dir: Path) -> AsyncIterator[Environment]:
     try:
         yield made
     finally:
-        await made.coordinator.stop()
-        made.ledger.close()
-        made.catalog.close()
+        await ended(made.coordinator)
 
 
 def in_environment(data_dir: Path, story: Callable[[Environment], Awaitable[None]]) -> None:
