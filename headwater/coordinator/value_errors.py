@@ -41,10 +41,12 @@ if TYPE_CHECKING:
 log = structlog.get_logger("value-errors")
 
 _VALUE_SHOWN_MAX = 60
+_TEXTS = ("text", "varchar", "char")
 HINT = (
     "Change or delete the row upstream, and reads go on by themselves. Or make the table again WITH"
-    " (ON VALUE ERROR = NULL), with TEXT COLUMNS ({column}) or with EXCLUDE COLUMNS ({column})."
+    " (ON VALUE ERROR = NULL){as_text} or with EXCLUDE COLUMNS ({column})."
 )
+AS_TEXT = ", with TEXT COLUMNS ({column})"
 
 
 @dataclass(eq=False)
@@ -62,7 +64,14 @@ class Row:
     flaws: Flaws
 
 
-def error_of(table: str, rows: list[Row]) -> BadRow:
+def _hint(relation: Relation, column: str) -> str:
+    """What to do; a value that cannot be stored as text will not be by being named as one."""
+    texts = {one.name for one in relation.columns if one.type.kind in _TEXTS}
+    as_text = "" if column in texts else AS_TEXT
+    return HINT.replace("{as_text}", as_text).format(column=quote_identifier(column))
+
+
+def error_of(table: str, relation: Relation, rows: list[Row]) -> BadRow:
     """What whoever reads the table is told."""
     row = rows[0]
     column, flaw = next(iter(row.flaws.columns.items()))
@@ -78,7 +87,7 @@ def error_of(table: str, rows: list[Row]) -> BadRow:
         "22000",
         detail=f"It came at position {row.flaws.position}, {to_text(row.flaws.ts)}.{more if others else ''}"
         " mz_internal.mz_source_value_errors lists all of them.",
-        hint=HINT.format(column=quote_identifier(column)) if column else None,
+        hint=_hint(relation, column) if column else None,
     )
 
 
@@ -94,7 +103,7 @@ class ValueErrors:
         """BadRow if the table has such rows in this plan, whose files somebody holds."""
         rows = await self.rows(plan)
         if rows:
-            raise error_of(self._coordinator.full_name(table), rows)
+            raise error_of(self._coordinator.full_name(table), plan.relation, rows)
 
     async def check_at(self, tables: Iterable[Item], ts: int) -> None:
         """The same at a timestamp that somebody holds."""
@@ -116,7 +125,7 @@ class ValueErrors:
         finally:
             hold.release()
         if found:
-            raise error_of(self._coordinator.full_name(table), found)
+            raise error_of(self._coordinator.full_name(table), plan.relation, found)
 
     async def rows(self, plan: ReadPlan) -> list[Row]:
         """All of them, as many as are shown."""
@@ -181,7 +190,7 @@ class ValueErrors:
             self.known[id_] = rows
         name, told = coordinator.full_name(table), None
         if rows:
-            first = error_of(name, rows)
+            first = error_of(name, plan.relation, rows)
             told = (first.message, first.hint)
             if not before:
                 log.error("table cannot be read", table=name, error=first.message, rows=len(rows))

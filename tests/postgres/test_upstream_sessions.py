@@ -157,6 +157,9 @@ def test_bytes_that_are_no_text_are_an_error_of_their_row(
         here.create_table("partly", "bad", options="EXCLUDE COLUMNS (name)")
         message = value_error_of(here, "bad")
         assert 'value "caf\\xe9" of column "name" in row (id)=(1)' in message, message
+        with pytest.raises(psycopg.errors.DataException) as told:
+            here.rows("SELECT 1 FROM bad")
+        assert "TEXT COLUMNS" not in str(told.value.diag.message_hint)  # it is one
         bytes_database.run(
             "INSERT INTO later VALUES (1, 'fine', NULL)",
             "INSERT INTO good VALUES (2, 'tr\u00e8s', NULL)",
