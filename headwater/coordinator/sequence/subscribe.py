@@ -6,6 +6,7 @@ mz_timestamp | [mz_progressed] | mz_state | key | values    ENVELOPE UPSERT
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from headwater.coordinator import queries
@@ -14,12 +15,13 @@ from headwater.coordinator.carrying import Reader
 from headwater.coordinator.feed import Feed, columns_of
 from headwater.coordinator.read import PreparedRead, RelationDropped
 from headwater.coordinator.switching import Followed, followed
+from headwater.core.change import ReadPlan
 from headwater.core.errors import UserError, not_supported
 from headwater.core.types import SqlType
 from headwater.observe import metrics
 from headwater.persist.signed import DIFF
 from headwater.sql.cursor import Name
-from headwater.sql.select import count_rows, plan_query, qualify
+from headwater.sql.select import count_rows, picked_columns, plan_query, qualify
 from headwater.sql.select.plan.nodes import Query
 from headwater.sql.statements.subscribe import Subscribe
 
@@ -103,7 +105,7 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
     # The read lets go of its files at its end; what comes between it and the hub is needed longer.
     kept = coordinator.holds.acquire(read.inputs.ids(), read.ts)
     feed = Feed(session, statement, follows, read.ts, up_to, kept)
-    read.query = count_rows(follows.query, DIFF)
+    read.query = count_rows(follows.query, DIFF, different=all_different(follows.query, read.plans))
     snapshot = queries.run_read(session, read) if statement.snapshot else None
     result = Result(lambda rows: f"SUBSCRIBE {rows}", prepared.columns, feed.batches(snapshot))
 
@@ -139,6 +141,15 @@ async def _bounds(session: SqlSession, statement: Subscribe) -> tuple[int | None
             "22000",
         )
     return moment, up_to
+
+
+def all_different(query: Query, plans: Mapping[str, ReadPlan]) -> bool:
+    """Whether the rows are those of a table, with their key, so that none is there twice."""
+    picked = picked_columns(query)
+    plan = None if picked is None else plans.get(picked[0])
+    if picked is None or plan is None or plan.discipline != "keyed":
+        return False
+    return set(plan.relation.key_names()) <= set(picked[1])
 
 
 def _check_changes(statement: Subscribe, read: PreparedRead) -> None:

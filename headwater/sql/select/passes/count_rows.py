@@ -1,6 +1,7 @@
 """A query's rows, each once and with how often it occurs: what SUBSCRIBE begins with.
 
-Rows are counted together only if they are the same: 0 and -0 are equal, and two rows.
+Rows are counted together only if they are the same: 0 and -0 are equal, and two rows.  Counting needs all
+of them at once; of rows that cannot be there twice it is known without, and they pass one by one.
 """
 
 from __future__ import annotations
@@ -17,16 +18,29 @@ from headwater.sql.select.plan.nodes import (
     Aggregate,
     AggregateCall,
     ColumnId,
+    Constant,
     Expression,
     OutputColumn,
+    Project,
     Query,
 )
 from headwater.sql.select.plan.walk import highest_id
 
 
-def count_rows(query: Query, name: str) -> Query:
-    """The query's different rows, with their count in a last column of this name."""
+def count_rows(query: Query, name: str, different: bool = False) -> Query:
+    """The query's different rows, with their count in a last column of this name.
+
+    They may be known to be `different`, all of them.
+    """
     made = map(ColumnId, itertools.count(highest_id(query.root) + 1))
+    counted = OutputColumn(next(made), name, INT8, False)
+    if different:
+        passed: list[tuple[OutputColumn, Expression]] = [
+            (replace(column, id=next(made)), reference(column)) for column in query.output
+        ]
+        passed.append((counted, Constant("1", INT8)))
+        root = Project(query.root, tuple(passed))
+        return replace(query, root=root, output=tuple(column for column, _ in passed))
     groups: list[tuple[OutputColumn, Expression]] = []
     calls: list[tuple[OutputColumn, AggregateCall]] = []
     shown: list[OutputColumn] = []
@@ -41,8 +55,7 @@ def count_rows(query: Query, name: str) -> Query:
             calls.append((shown[-1], AggregateCall(FIRST_PRESENT, (value,), column.type)))
         else:
             groups.append((shown[-1], value))
-    counted = OutputColumn(next(made), name, INT8, False)
     call = next(entry for entry in FUNCTIONS["count"] if not entry.arguments)
     calls.append((counted, AggregateCall(call, (), INT8)))
-    root = Aggregate(query.root, tuple(groups), tuple(calls))
-    return replace(query, root=root, output=(*shown, counted))
+    grouped = Aggregate(query.root, tuple(groups), tuple(calls))
+    return replace(query, root=grouped, output=(*shown, counted))

@@ -17,8 +17,11 @@ import pyarrow as pa
 import pytest
 
 from headwater.coordinator.hubs import netted
+from headwater.coordinator.sequence.subscribe import all_different
+from headwater.core.change import Discipline, ReadPlan
 from headwater.core.errors import UserError
-from headwater.core.relation import Relation
+from headwater.core.relation import Column, Relation
+from headwater.core.types import INT4, TEXT
 from headwater.formats.arrow import state_schema
 from headwater.formats.text import from_text, to_text
 from headwater.persist.signed import DIFF
@@ -83,6 +86,40 @@ def test_a_snapshot_counts_rows_that_are_the_same(files: list[Path]) -> None:
         counted = answer(count_rows(query, "n"), files[0])
         assert Counter({row[:-1]: int(row[-1] or 0) for row in counted}) == answer(query, files[1])
         assert set(counted.values()) == {1}
+
+
+def test_rows_that_are_known_to_be_different_are_not_counted(files: list[Path]) -> None:
+    query = plain("SELECT k, t, f FROM r")
+    marked = count_rows(query, "n", different=True)
+    assert "Aggregate" not in repr(marked.root)
+    assert Counter({row[:-1]: many for row, many in answer(marked, files[0]).items()}) == answer(
+        query, files[1]
+    )
+    assert {row[-1] for row in answer(marked, files[0])} == {"1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "discipline", "different"),
+    [
+        ("SELECT * FROM r", "keyed", True),
+        ("SELECT t, k FROM r", "keyed", True),
+        ("SELECT k FROM r", "keyed", True),
+        ("SELECT t FROM r", "keyed", False),
+        ("SELECT k + 1 AS k FROM r", "keyed", False),
+        ("SELECT a.k FROM r a, r b", "keyed", False),
+        ("SELECT * FROM r", "counted", False),
+        ("SELECT * FROM r", "appended", False),
+    ],
+)
+def test_rows_of_a_table_with_their_key_are_different(
+    text: str, discipline: Discipline, different: bool
+) -> None:
+    query = plain(text)
+    (id_,) = query.relation_ids
+    relation = Relation((Column("k", INT4), Column("t", TEXT)), keys=((0,),))
+    plans = {id_: ReadPlan(id_, relation, discipline, 5, 0, (), ())}
+    assert all_different(query, plans) == different
+    assert not all_different(query, {})
 
 
 def test_sums_of_floats_are_rounded_once() -> None:
