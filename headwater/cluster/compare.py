@@ -13,17 +13,18 @@ Not here: which moments, and when to stop (verify.py).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater.cluster.tasks import in_state, task_database
 from headwater.core.change import FLAWS, FileEntry, ReadPlan
 from headwater.core.errors import TransientError
 from headwater.core.quoting import quoted
-from headwater.core.relation import Column
 from headwater.formats.arrow import state_schema
+from headwater.formats.text import to_text
 from headwater.persist.combine import flaw_values, relation_sql, scan_files, spelled_apart
 from headwater.persist.files import write_file
 from headwater.persist.layout import fetched_file
@@ -33,7 +34,7 @@ from headwater.sources import SOURCE_TYPES
 from headwater.sources.contract import SnapshotChunk
 
 MISSING, UNEXPECTED = "missing", "unexpected"
-_COUNT, _HASH = "_diff", "_tick"  # names that no column of a table can have
+_COUNT, _HASH, _RESULT = "_diff", "_tick", "_op"  # names that no column of a table can have
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +96,16 @@ class CompareTask:
         sql = (
             f"WITH judged AS ({judged}),"
             f" differing AS (SELECT {_HASH} FROM judged GROUP BY {_HASH} HAVING sum({_COUNT}) <> 0)"
-            f" SELECT CASE WHEN sum({_COUNT}) > 0 THEN '{MISSING}' ELSE '{UNEXPECTED}' END,"
-            f" {_shown(self._told(self._key()))}, {_shown(self._told(relation.column_names()))}"
+            f" SELECT CASE WHEN sum({_COUNT}) > 0 THEN '{MISSING}' ELSE '{UNEXPECTED}' END AS {_RESULT},"
+            f" {columns}"
             f" FROM judged SEMI JOIN differing USING ({_HASH}) GROUP BY {whole} HAVING sum({_COUNT}) <> 0"
-            f" ORDER BY 2, 1 LIMIT {self.rows_max}"
+            f" ORDER BY {keys}, {_RESULT} LIMIT {self.rows_max}"
         )
         with task_database(store, self.memory_bytes) as connection:
             try:
-                found = tuple((str(r), str(k), str(v)) for r, k, v in connection.execute(sql).fetchall())
+                found = connection.sql(sql).to_arrow_table()
                 (count,) = connection.execute(doubtful).fetchone() or (0,)
-                return Comparison(found, int(count))
+                return Comparison(self._shown(found), int(count))
             except duckdb.Error as error:
                 raise TransientError(f"could not compare: {str(error).splitlines()[0]}") from error
 
@@ -115,25 +116,19 @@ class CompareTask:
             return rows
         return f"(SELECT * REPLACE ({flaw_values(quoted(flaws))} AS {quoted(flaws)}) FROM {rows})"
 
-    def _told(self, names: Sequence[str]) -> list[Column]:
-        """Those of these columns that readers of the table see."""
-        columns = {column.name: column for column in self.plan.relation.columns}
-        return [columns[name] for name in names if name != FLAWS]
+    def _shown(self, rows: pa.Table) -> tuple[tuple[str, str, str], ...]:
+        """Rows for people, as `(1, x, NULL)`: what is the matter with each, its key, all that readers see."""
+        texts = {
+            column.name: pc.fill_null(to_text(rows.column(column.name), column.type), "NULL").to_pylist()
+            for column in self.plan.relation.columns
+            if column.name != FLAWS
+        }
+        listed = [
+            [f"({', '.join(row)})" for row in zip(*(texts[n] for n in names if n in texts), strict=True)]
+            for names in (self._key(), self.plan.relation.column_names())
+        ]
+        return tuple(zip(rows.column(_RESULT).to_pylist(), *listed, strict=True))
 
     def _key(self) -> tuple[str, ...]:
         relation = self.plan.relation
         return relation.key_names() if self.plan.discipline == "keyed" else relation.column_names()
-
-
-def _shown(columns: Sequence[Column]) -> str:
-    """Values of a row for people, as `(1, x, NULL)`."""
-    values = " || ', ' || ".join(f"coalesce({_text(column)}, 'NULL')" for column in columns)
-    return f"'(' || {values} || ')'"
-
-
-def _text(column: Column) -> str:
-    name = quoted(column.name)
-    whole = f"CAST({name} AS VARCHAR)"
-    if column.type.kind != "array":
-        return whole
-    return f"CASE WHEN {name}.shape IS NULL THEN CAST({name}.elements AS VARCHAR) ELSE {whole} END"
