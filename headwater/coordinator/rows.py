@@ -137,10 +137,12 @@ async def write_computed(session: SqlSession, plan: Plan, compute: Compute) -> R
             not_before = await earliest(session, inputs)
             await coordinator.reads.wait_readable(inputs)
             await coordinator.reads.wait_passed(inputs, max(coordinator.oracle.floor, not_before))
-            async with coordinator.tables.keep(ids):
+            # What is written too: two that keep what the other writes would wait for each other for ever.
+            kept = ids | {item.id}
+            async with coordinator.tables.keep(kept):
                 async with asyncio.timeout(WRITE_WAIT_S_MAX):
                     read = await _open(session, query, inputs, not_before)
-                return await _commit(session, item, read, compute, ids)
+                return await _commit(session, item, read, compute, kept)
         except WriteConflict as error:
             conflict = error
         except RelationRedefined:

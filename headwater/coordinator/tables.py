@@ -12,7 +12,7 @@ at the timestamp of the append.  What decides is each table's newest append, whi
     turn             newest append of each table read <= 104?   append at 109 : compute again, or 40001
 
 Who was too late may `keep` tables while it computes again: others then wait before their turn, if they write
-one of these.
+one of these.  It keeps all that it reads and writes, so that its own turn waits for nobody who keeps others.
 """
 
 from __future__ import annotations

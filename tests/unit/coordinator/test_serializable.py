@@ -194,6 +194,26 @@ async def _move(env: Environment, source_id: str) -> None:
         await env.reach(source_id, env.coordinator.clock.now_ms())
 
 
+def test_two_that_write_what_the_other_reads_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    async def story(env: Environment) -> None:
+        one, other = await env.client(), await env.client()
+        for name in ("a", "b"):
+            await one.run(f"CREATE TABLE {name} (v int)")
+            await one.run(f"INSERT INTO {name} VALUES (1)")
+        texts = ("INSERT INTO a SELECT sum(v) + 10 FROM b", "INSERT INTO b SELECT sum(v) + 10 FROM a")
+        async with env.coordinator.tables.keep(frozenset((env.id_of("a"), env.id_of("b")))):
+            # Both find the tables kept, so both will keep what they need themselves.
+            waiting = [asyncio.create_task(c.run(t)) for c, t in zip((one, other), texts, strict=True)]
+            done, _ = await asyncio.wait(waiting, timeout=0.5)
+            assert not done
+        async with asyncio.timeout(20):
+            await asyncio.gather(*waiting)
+        found = await one.run("SELECT (SELECT sum(v) FROM a), (SELECT sum(v) FROM b)")
+        assert found in ([(12, 23)], [(23, 12)])
+
+    in_environment(tmp_path, story)
+
+
 def test_who_is_cancelled_while_waiting_has_written_nothing_and_keeps_nothing(tmp_path: Path) -> None:
     async def story(env: Environment) -> None:
         one, other = await env.client(statement_timeout="200ms"), await env.client()
