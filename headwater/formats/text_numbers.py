@@ -146,7 +146,7 @@ def bytes_to_text(array: pa.Array) -> pa.Array:
     array = pa.concat_arrays([array.cast(pa.binary())])
     offsets = np.frombuffer(array.buffers()[1], np.int32, len(array) + 1, array.offset * 4)
     data = array.buffers()[2]
-    content = b"" if data is None else data.to_pybytes()[offsets[0] : offsets[-1]]
+    content = b"" if data is None else data[offsets[0] : offsets[-1]].to_pybytes()
     shifted = ((offsets - offsets[0]) * 2).astype(np.int32)
     digits = pa.Array.from_buffers(
         pa.string(), len(array), [None, pa.py_buffer(shifted), pa.py_buffer(content.hex().encode())]
@@ -337,7 +337,7 @@ def _bytes_from_hex(array: pa.Array) -> pa.Array:
     digits = pa.concat_arrays([pc.utf8_slice_codeunits(pc.fill_null(array, "\\x"), 2)])
     offsets = np.frombuffer(digits.buffers()[1], np.int32, len(digits) + 1, digits.offset * 4)
     data = digits.buffers()[2]
-    content = b"" if data is None else data.to_pybytes()[offsets[0] : offsets[-1]]
+    content = b"" if data is None else data[offsets[0] : offsets[-1]].to_pybytes()
     decoded = pa.py_buffer(bytes.fromhex(content.decode()))
     shifted = pa.py_buffer(((offsets - offsets[0]) // 2).astype(np.int32))
     values = pa.Array.from_buffers(pa.binary(), len(array), [None, shifted, decoded])

@@ -28,7 +28,7 @@ from headwater.core.relation import Column
 from headwater.core.types import SqlType
 from headwater.formats.batches import cut
 from headwater.formats.text import to_text
-from headwater.pgwire.binary import fixed, lengths_of, spliced, to_binary
+from headwater.pgwire.binary import fixed, lengths_of, offsets_of, spliced, to_binary
 
 COPY_SIGNATURE: Final = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 COPY_TRAILER: Final = b"\xff\xff"
@@ -180,8 +180,9 @@ def _text_pieces(
 
 def escape_text(value: pa.Array, delimiter: str) -> pa.Array:
     """COPY's text format of texts: control characters by letter, the delimiter behind a backslash."""
-    data = value.buffers()[2]
-    present = bytes(data) if data is not None else b""
+    offsets, data = offsets_of(value), value.buffers()[2]
+    # Of a slice only its own values: the buffer is that of all it was cut from.
+    present = b"" if data is None else data[offsets[0] : offsets[-1]].to_pybytes()
     for character, written in _TEXT_ESCAPES:
         if character.encode() in present:
             value = pc.replace_substring(value, character, written)

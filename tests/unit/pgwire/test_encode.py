@@ -6,6 +6,8 @@ COPY's bytes are those recorded from PostgreSQL 15.
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -15,6 +17,7 @@ from headwater.coordinator.api import CopyOut
 from headwater.core.limits import ENCODE_BYTES_MAX, RESULT_BATCH_ROWS
 from headwater.core.relation import Column
 from headwater.core.types import BOOL, BYTEA, FLOAT8, INT4, TEXT, SqlType
+from headwater.formats.arrow import arrow_type
 from headwater.pgwire.encode import copy_header, copy_rows, data_rows, slices
 from tests.support.copies import CSV_OPTIONS, TEXT_OPTIONS, parse_copy
 from tests.support.wire.driver import unpack, values
@@ -62,6 +65,24 @@ def test_a_slice_of_a_batch_is_encoded_alone() -> None:
     data: Rows = [(i, str(i), None) for i in range(500)]
     messages = unpack(data_rows(batch(data).slice(7, 300), COLUMNS, [0, 0, 0]))
     assert [values(body)[0] for _, body in messages] == [str(i).encode() for i in range(7, 307)]
+
+
+@pytest.mark.parametrize("type_", [TEXT, BYTEA])
+@pytest.mark.parametrize("copy", [CopyOut("text"), CopyOut("csv"), CopyOut("binary")])
+def test_a_slice_takes_the_memory_of_its_own_rows(type_: SqlType, copy: CopyOut) -> None:
+    values = [bytes([97 + n % 26]) * 400_000 for n in range(100)]
+    whole = pa.RecordBatch.from_arrays([pa.array(values).cast(arrow_type(type_))], ["v"])
+    (part,) = slices(whole.slice(7, 1))
+    encode = copy_rows(copy, (Column("v", type_),))
+    encode(part)
+    tracemalloc.start()
+    try:
+        encode(part)
+        data_rows(part, (Column("v", type_),), (0,))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < whole.nbytes / 4
 
 
 def test_rows_without_columns_are_rows() -> None:
