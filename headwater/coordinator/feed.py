@@ -308,8 +308,8 @@ class Feed:
 
     def _rows(self, ts: int, rows: pa.Table) -> pa.RecordBatch:
         count = rows.num_rows
-        order = pc.sort_indices(rows, [("_diff", "ascending")])
-        rows = rows.take(order)
+        if len(pc.unique(rows.column("_diff"))) > 1:  # sorting copies the rows, which may be wide
+            rows = rows.take(pc.sort_indices(rows, [("_diff", "ascending")]))
         columns = [pa.repeat(pa.scalar(Decimal(ts), pa.decimal128(38, 0)), count)]
         if self.statement.progress:
             columns.append(pa.repeat(pa.scalar(False), count))
@@ -324,7 +324,12 @@ class Feed:
 
     def _batch(self, columns: list[pa.Array]) -> pa.RecordBatch:
         schema = state_schema(Relation(columns_of(self.follows.query, self.statement.progress)))
-        arrays = [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in columns]
-        return pa.RecordBatch.from_arrays(
-            [array.cast(field.type) for array, field in zip(arrays, schema, strict=True)], schema=schema
-        )
+        arrays = [_whole(column).cast(field.type) for column, field in zip(columns, schema, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """One array; what is in one piece is not copied."""
+    if isinstance(column, pa.Array):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
