@@ -192,12 +192,6 @@ def translate(error: Exception) -> UserError:
             "58030",
             hint="Restore the file from a backup, or drop the table and create it again.",
         )
-    if isinstance(error, duckdb.OutOfMemoryException) or kind == "Out of Memory":
-        return UserError(
-            "the query needs more memory than small reads may use",
-            "53200",
-            hint="SET read_engine = spark runs it on the cluster.",
-        )
     told = translate_error(text)
     if told.sqlstate in ("0A000", "XX000"):
         log.warn("the engine refused a query", engine="duckdb", error=text.partition("\n")[0])

@@ -4,7 +4,7 @@
     2  wait until each is hydrated and not in error
     3  choose one timestamp for all of them; hold them there; wait for it if need be
     4  ask the ledger for the files at that timestamp
-    5  small, or not only files: DuckDB here; otherwise Spark on the cluster
+    5  small, or not only files: DuckDB here; otherwise, or if it needs more memory, Spark on the cluster
 
 System relations and the progress of sources are computed from memory and handed
 to DuckDB as Arrow tables.
@@ -17,13 +17,14 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import pyarrow as pa
 
 from headwater.catalog.builtin.evaluate import evaluate
 from headwater.catalog.builtin.facts import SystemFacts
 from headwater.catalog.state import CatalogState, Item
+from headwater.coordinator.progress import progress
 from headwater.coordinator.replacing import how_to_replace
 from headwater.coordinator.tables import Seen
 from headwater.coordinator.timestamps import Choice, Hold, Isolation, choose
@@ -41,7 +42,6 @@ from headwater.persist.combine import relation_sql
 from headwater.persist.files import DAMAGE_HINT, damage
 from headwater.persist.ledger import ErrorSpan
 from headwater.persist.results import read_result, remove_result
-from headwater.sources import SOURCE_TYPES
 from headwater.sql.select import before_rows
 from headwater.sql.select.generate.duckdb import query as duckdb_sql
 from headwater.sql.select.generate.spark import query as spark_sql
@@ -55,6 +55,8 @@ UNSTORED = (
 )
 
 EngineChoice = Literal["auto", "spark", "duckdb"]
+
+OUT_OF_MEMORY: Final = "53200"
 
 
 @dataclass(eq=False)
@@ -485,20 +487,35 @@ class Reads:
             raise refusal
         return "spark" if refusal is None else "duckdb"
 
+    def _fits_spark(self, read: PreparedRead) -> bool:
+        try:
+            return self.pick_engine(read, "spark") == "spark"
+        except UserError:
+            return False
+
     def run(self, read: PreparedRead, wanted: EngineChoice) -> AsyncIterator[pa.RecordBatch]:
         """Batches of the result; the hold is released at the end or when closed early."""
         engine = self.pick_engine(read, wanted)
-        return self._run(read, engine)
+        return self._run(read, engine, wanted == "auto" and engine == "duckdb")
 
     async def _run(
-        self, read: PreparedRead, engine: Literal["spark", "duckdb"]
+        self, read: PreparedRead, engine: Literal["spark", "duckdb"], movable: bool
     ) -> AsyncIterator[pa.RecordBatch]:
         begin_s = self._coordinator.clock.monotonic_s()
         outcome: metrics.Outcome = "error"
         try:
-            batches = self._on_spark(read) if engine == "spark" else self._on_duckdb(read)
-            async for batch in batches:
-                yield batch
+            try:
+                batches = self._on_spark(read) if engine == "spark" else self._on_duckdb(read)
+                async for batch in batches:
+                    movable = False
+                    yield batch
+            except UserError as error:
+                # Small files may have large values: that is seen when they do not fit.
+                if not movable or error.sqlstate != OUT_OF_MEMORY or not self._fits_spark(read):
+                    raise
+                engine = "spark"
+                async for batch in self._on_spark(read):
+                    yield batch
             outcome = "ok"
         except UserError as error:
             files = [file for plan in read.plans.values() for file in (*plan.state, *plan.tail)]
@@ -527,7 +544,7 @@ class Reads:
             tables[f"hw_{id_}"] = evaluate(id_, facts or read.facts())
             relations[id_] = quoted(f"hw_{id_}")
         for source in read.inputs.sources:
-            tables[f"hw_{source.id}"] = self.progress(source, read.ts)
+            tables[f"hw_{source.id}"] = progress(source, read.ts, self._coordinator.ledger)
             relations[source.id] = quoted(f"hw_{source.id}")
         return await self.generated(read.query, relations, read.ts, tables)
 
@@ -581,12 +598,3 @@ class Reads:
         if isinstance(answer, UserError):
             raise answer
         return str(answer)
-
-    def progress(self, source: Item, ts: int) -> pa.Table:
-        """A source as a relation: its frontier at `ts`."""
-        source_type = SOURCE_TYPES[source.ingestion.source_type]
-        binding = self._coordinator.ledger.binding_at(source.id, ts)
-        rows = source_type.progress_rows(binding[1]) if binding is not None else []
-        schema = state_schema(Relation(source_type.progress_columns))
-        arrays = [pa.array([row[i] for row in rows], type=column.type) for i, column in enumerate(schema)]
-        return pa.Table.from_arrays(arrays, schema=schema)

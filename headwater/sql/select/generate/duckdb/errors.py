@@ -19,9 +19,9 @@ def translate_error(message: str) -> UserError:
         return not_supported("a part of this query on DuckDB", hint="SET read_engine = spark.")
     if "Out of Memory" in message:
         return UserError(
-            "query needs more memory than a small read may use",
+            "the query needs more memory than small reads may use",
             "53200",
-            hint="Run SET read_engine = 'spark' and try again.",
+            hint="SET read_engine = spark runs it on the cluster.",
         )
     if "max_expression_depth" in message or "expression depth" in message.lower():
         return UserError("statement is nested too deeply", "54001")
