@@ -16,8 +16,12 @@ from headwater.catalog.state import CatalogState
 from headwater.core.errors import UserError
 from headwater.core.limits import CONNECTIONS_MAX, OPERATOR_CONNECTIONS_MAX
 
-INITIAL_ID: Final = "u1"
-"""The database, the schema in it and the cluster that a new environment begins with have this id."""
+INITIAL: Final = {
+    "database": ("materialize",),
+    "schema": ("materialize", "public"),
+    "cluster": ("quickstart",),
+}
+"""What a new environment begins with, by name: sessions that name no other use what is called so."""
 
 _HINT: Final = "Connect to the operator's address, which the server was given by --internal-sql-address."
 
@@ -40,12 +44,18 @@ def check_alter_system(operator: bool) -> None:
         raise UserError("permission denied to alter system", "42501", hint=_HINT)
 
 
-def check_drop(operator: bool, kind: str, id_: str, name: str) -> None:
-    """What a new environment begins with: sessions begin there, and much is put there."""
-    if id_ == INITIAL_ID and not operator:
+_INSTEAD: Final = {
+    "dropped": "Drop what is in it, object by object.",
+    "renamed": "Create another one with the name you want.",
+}
+
+
+def check_stays(operator: bool, kind: str, full_name: tuple[str, ...], verb: str) -> None:
+    """Sessions begin in what has these names, and much is put there; a swap may change what it is."""
+    if INITIAL[kind] == full_name and not operator:
         raise UserError(
-            f"{kind} '{name}' cannot be dropped",
+            f"{kind} '{full_name[-1]}' cannot be {verb}",
             "42501",
             detail="A new environment begins with it, and sessions that name no other use it.",
-            hint=f"Drop what is in it, object by object. To drop the {kind} itself: {_HINT}",
+            hint=f"{_INSTEAD[verb]} To have the {kind} itself {verb}: {_HINT[0].lower()}{_HINT[1:]}",
         )

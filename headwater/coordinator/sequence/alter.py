@@ -14,7 +14,7 @@ from headwater.catalog.state import CatalogState, Item
 from headwater.coordinator import legacy_sources
 from headwater.coordinator.ddl import DdlScope, Outcome, Question, does_not_exist
 from headwater.coordinator.exports import answer_about, ask, ingestion_named
-from headwater.coordinator.operator import check_alter_system
+from headwater.coordinator.operator import check_alter_system, check_stays
 from headwater.coordinator.renaming import moved, on_clusters, rewritten
 from headwater.coordinator.source_details import check_interval, full_options, listed
 from headwater.coordinator.upstreams import changed_meanwhile
@@ -47,6 +47,7 @@ def plan_rename(scope: DdlScope, statement: AlterRename) -> Outcome:
             if statement.if_exists and state.cluster_named(statement.name.item) is None:
                 return Outcome(tag, notices=(does_not_exist("cluster", statement.name.item),))
             cluster = names.resolve_cluster(statement.name.item)
+            check_stays(scope.operator, "cluster", (cluster.name,), "renamed")
             changes = on_clusters(state.items_of_cluster(cluster.id), {cluster.name: new})
             rename = updates.RenameCluster(cluster.id, new)
             return Outcome(tag, (rename, *changes), (updates.ClusterNameFree(new),))
@@ -57,6 +58,7 @@ def plan_rename(scope: DdlScope, statement: AlterRename) -> Outcome:
             if schema.database_id is None:
                 raise UserError(f"system schema '{schema.name}' cannot be modified", "42501")
             database = state.databases[schema.database_id]
+            check_stays(scope.operator, "schema", (database.name, schema.name), "renamed")
             mapping = moved((database.name, schema.name), (database.name, new))
             changes = rewritten(_touched(state, state.items_of(schema.id)), mapping)
             return Outcome(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headwater.catalog import updates
-from headwater.catalog.state import SYSTEM_SCHEMAS, Item
+from headwater.catalog.state import Item
 from headwater.coordinator.api import Notice
 from headwater.coordinator.ddl import (
     CASCADE_HINT,
@@ -13,7 +13,7 @@ from headwater.coordinator.ddl import (
     check_restrict,
     does_not_exist,
 )
-from headwater.coordinator.operator import check_drop
+from headwater.coordinator.operator import check_stays
 from headwater.core.errors import UserError
 from headwater.sql.cursor import Name
 from headwater.sql.statements.drop import Drop
@@ -78,7 +78,7 @@ def _databases(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
             notices.append(does_not_exist("database", name.item))
             continue
         database = scope.names.resolve_database(name.item)
-        check_drop(scope.operator, "database", database.id, database.name)
+        check_stays(scope.operator, "database", (database.name,), "dropped")
         schemas = scope.state.schemas_of(database.id)
         if schemas and not statement.cascade:
             raise UserError(
@@ -100,9 +100,10 @@ def _schemas(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
             notices.append(does_not_exist("schema", str(name)))
             continue
         schema = scope.names.resolve_schema(name.parts)
-        if schema.id in SYSTEM_SCHEMAS:
+        if schema.database_id is None:
             raise UserError(f"cannot drop system schema '{schema.name}'", "42501")
-        check_drop(scope.operator, "schema", schema.id, schema.name)
+        database = scope.state.databases[schema.database_id]
+        check_stays(scope.operator, "schema", (database.name, schema.name), "dropped")
         if scope.state.items_of(schema.id) and not statement.cascade:
             full = scope.names.schema_full_name(schema)
             raise UserError(
@@ -122,7 +123,7 @@ def _clusters(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
             notices.append(does_not_exist("cluster", name.item))
             continue
         cluster = scope.names.resolve_cluster(name.item)
-        check_drop(scope.operator, "cluster", cluster.id, cluster.name)
+        check_stays(scope.operator, "cluster", (cluster.name,), "dropped")
         here = scope.state.items_of_cluster(cluster.id)
         if here and not statement.cascade:
             first = next((item for item in here if item.parent_id is None), here[0])

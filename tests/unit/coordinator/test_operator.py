@@ -58,6 +58,33 @@ def test_what_is_there_from_the_start_is_dropped_by_the_operator_alone(environme
         session.execute("ROLLBACK")
 
 
+RENAMES = ("ALTER SCHEMA public RENAME TO other", "ALTER CLUSTER quickstart RENAME TO other")
+
+
+def test_what_is_there_from_the_start_is_renamed_by_the_operator_alone(environment: Environment) -> None:
+    with connect(environment) as session:
+        for statement in RENAMES:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match="cannot be renamed"):
+                session.execute(statement.encode())
+        session.execute("CREATE SCHEMA before")
+        session.execute("ALTER SCHEMA before RENAME TO later")
+        session.execute("DROP SCHEMA later")
+    with connect(environment, internal=True) as session:
+        session.execute("BEGIN")
+        for statement in RENAMES:
+            session.execute(statement.encode())
+        session.execute("ROLLBACK")
+
+
+def test_what_took_the_place_of_public_stays_and_what_was_public_goes(environment: Environment) -> None:
+    with connect(environment) as session:
+        session.execute("CREATE SCHEMA next")
+        session.execute("ALTER SCHEMA public SWAP WITH next")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="cannot be dropped"):
+            session.execute("DROP SCHEMA public")
+        session.execute("DROP SCHEMA next")
+
+
 def test_a_full_address_does_not_lock_the_operator_out(
     environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
