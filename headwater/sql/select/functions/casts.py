@@ -18,7 +18,17 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from headwater.core.errors import not_supported
-from headwater.core.types import FACTS, RANGES, REGISTERED, TIMESTAMP, SqlType, array_of, format_type, numeric
+from headwater.core.types import (
+    FACTS,
+    RANGES,
+    REGISTERED,
+    TEXT,
+    TIMESTAMP,
+    SqlType,
+    array_of,
+    format_type,
+    numeric,
+)
 from headwater.sql.select.functions.array_forms import (
     each,
     flat,
@@ -487,7 +497,7 @@ def _container_cast(source: SqlType, target: SqlType) -> CastEntry | None:
 
 
 def _each(inner: Form | None, engine: str) -> Form | None:
-    """The cast of every element; Spark's lambdas cannot call kernels, so then it has no form."""
+    """The cast of every element; Spark's lambdas cannot call kernels, so there texts are read as one."""
     if inner is None or isinstance(inner, str):
         return inner
 
@@ -501,6 +511,9 @@ def _each(inner: Form | None, engine: str) -> Form | None:
         source, target = types[0].element, types[1].element
         if source is None or target is None:
             return texts[0]
+        if engine == SPARK and _read_at_once(*types):
+            printed = call(engine, "hw_to_text", texts[0], type_text(types[0], engine))
+            return _array_from_text(engine, printed, TEXT, types[1])
         body = body_of(source, target, types)
         match types[0].kind, types[1].kind:
             case "array", "array":
@@ -513,6 +526,17 @@ def _each(inner: Form | None, engine: str) -> Form | None:
         return mapped(engine, texts[0], "e", body) if body != "e" else texts[0]
 
     return form
+
+
+def _read_at_once(source: SqlType, target: SqlType) -> bool:
+    """Whether elements are texts and an array of what they say can be read from the array's text."""
+    if source.kind != "array" or target.kind != "array" or source.element is None or target.element is None:
+        return False
+    return (
+        source.element.kind in _TEXTS
+        and target.element.kind in READ_AS
+        and target.element.kind in ARRAYS_READ
+    )
 
 
 def _vector_to_array(engine: str, text: str, source: SqlType, target: SqlType) -> str:

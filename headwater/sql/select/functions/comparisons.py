@@ -234,7 +234,8 @@ def _extreme(name: str) -> tuple[Form, Form]:
             )
             listed = f"array({values})" if engine == SPARK else f"[{values}]"
             return numeric_call(engine, "hw_numeric_extreme", listed, f"'{name}'")
-        if types[0].kind == "interval" and engine != SPARK:  # whose own takes 31 days for a month
+        # DuckDB's own takes 31 days for a month, and of 0 and -0 not always the first.
+        if types[0].kind in ("interval", "float4", "float8") and engine != SPARK:
             better = f"CASE WHEN p IS NULL OR q {'>' if name == 'greatest' else '<'} p THEN q ELSE p END"
             return f"list_reduce([{', '.join(texts)}], lambda p, q: {better})"
         if types[0].kind == "array":
