@@ -160,7 +160,7 @@ class Backfill:
     def take(self, ts: int, frontier: Frontier) -> dict[str, tuple[Export, Point]]:
         """Fix the point while the source stands at the binding (ts, frontier); who has joined, with it."""
         with self._taking:
-            if not isinstance(self._phase, Offered):
+            if not isinstance(self._phase, Offered) or self._stopping.is_set():
                 return {}
             exports = dict(self._exports)
             try:
@@ -310,10 +310,10 @@ class Backfill:
         side = side_of(exports[0], base) if base is not None else None
         if base is not None and side is not None:
             prepared = self._type.prepare_snapshot(options, secrets, (side,))
-            return SidePoint(prepared, side, base, members.seen_of)
+            return SidePoint(prepared, side, base, members.seen_of, members.stopped)
         donors = members.donors(exports)
         if donors is not None:
-            return OwnPoint(donors, members.seen_of)
+            return OwnPoint(donors, members.seen_of, members.stopped)
         return self._type.prepare_snapshot(options, secrets, exports)
 
     def _read_all(self, prepared: SnapshotPoint, joined: Joined, claim: str) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
+from headwater.core.errors import TransientError
 from headwater.core.frontier import Frontier
 from headwater.core.points import Copied, Point, Read
 from headwater.sources.contract import Export, SnapshotChunk, Taken
@@ -51,14 +52,31 @@ def _key(export: Export) -> set[str]:
     return {export.columns[position] for position in export.relation.keys[0]} if keyed else set()
 
 
+def check_goes_on(table_id: str, stopped: Callable[[str], bool]) -> None:
+    """TransientError if a table of ours has stopped since somebody wanted its rows: they may not be right now."""
+    if stopped(table_id):
+        raise TransientError(
+            f"table {table_id} stopped while another was to be made from it",
+            hint="It is read from the upstream instead, which needs nothing of you.",
+        )
+
+
 class OwnPoint:
     """Where tables are copied from others; a restart copies anew, at another binding."""
 
-    def __init__(self, donors: Mapping[str, str], seen: Callable[[str], Mapping[str, Any]]) -> None:
+    def __init__(
+        self,
+        donors: Mapping[str, str],
+        seen: Callable[[str], Mapping[str, Any]],
+        stopped: Callable[[str], bool],
+    ) -> None:
         self.donors = dict(donors)
         self._seen = seen
+        self._stopped = stopped
 
     def take(self, frontier: Frontier, before: Mapping[str, Read], rows: int) -> Taken:
+        for donor_id in self.donors.values():
+            check_goes_on(donor_id, self._stopped)
         at = frontier.to_json()
         return Taken(
             {id_: Copied(donor_id, at, self._seen(donor_id)) for id_, donor_id in self.donors.items()}

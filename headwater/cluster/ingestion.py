@@ -304,6 +304,9 @@ class Ingestion:
         self.standing.rise(ts + 1)
         for table_id in self.members.exports:
             self.stopped(table_id, error)
+        # What was offered shows the upstream, or rows of ours, of before: nothing says what came after it.
+        self.members.unfinish(self.backfills.pause())
+        self._something_to_do()
         self._report_upper()
 
     def _waits(self, message: str, hint: str) -> bool:

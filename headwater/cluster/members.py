@@ -171,7 +171,7 @@ class Members:
 
     def _usable(self) -> set[str]:
         """Those whose rows another table can have, too: what is said of flaws is said of one table."""
-        return self.readable() - set(self._ledger.flawed())
+        return self.readable() - self.waiting - set(self._ledger.flawed())
 
     def base(self, export: Export) -> Export | None:
         """The narrower table that an export takes the place of, if its rows can be used."""

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 from typing import Any
 
+from headwater.cluster.donors import check_goes_on
 from headwater.core.frontier import Frontier
 from headwater.core.points import Point, Read, Widened
 from headwater.core.relation import Relation
@@ -64,7 +65,9 @@ class SidePoint:
         side: Export,
         base: Export,
         seen: Callable[[str], Mapping[str, Any]],
+        stopped: Callable[[str], bool],
     ) -> None:
+        self._stopped = stopped
         self._prepared = prepared
         self._side = side
         self._base = base
@@ -72,6 +75,7 @@ class SidePoint:
 
     def take(self, frontier: Frontier, before: Mapping[str, Read], rows: int) -> Taken:
         id_ = self._side.table_id
+        check_goes_on(self._base.table_id, self._stopped)
         taken = self._prepared.take(frontier, {}, rows)
         added = tuple(name for name in self._side.columns if name not in self._base.columns)
         point, base_id = taken.points[id_], self._base.table_id

@@ -176,6 +176,54 @@ def test_a_source_that_begins_anew_brings_its_tables_up_to_date_and_keeps_what_t
         check_running(here, "src")
 
 
+@pytest.mark.parametrize("resync_first", [False, True])
+def test_what_is_added_between_a_loss_and_the_new_beginning_has_nothing_of_before(
+    server: HeadwaterServer, database: Faulty, resync_first: bool
+) -> None:
+    """A table could be copied from another, and columns put beside others, that are of before the loss."""
+    database.run(
+        "INSERT INTO a SELECT g, g, 'x' FROM generate_series(1, 100) AS g",
+        "INSERT INTO b SELECT g, g, 'x' FROM generate_series(1, 100) AS g",
+    )
+    here = Following(server, database)
+    cluster = f"c_{here.schema}"
+    here.run(
+        f"CREATE CLUSTER {cluster} (SIZE 'small', REPLICATION FACTOR 1)",
+        f"CREATE SOURCE src IN CLUSTER {cluster} FROM POSTGRES CONNECTION pg (PUBLICATION 'p')"
+        " WITH (TIMESTAMP INTERVAL '100ms')",
+    )
+    here.create_table("a")
+    here.create_table("b")
+    here.follows("a")
+    here.follows("b")
+    database.run("ALTER TABLE b ADD extra text DEFAULT 'x'")
+    here.run(f"ALTER CLUSTER {cluster} SET (REPLICATION FACTOR 0)")
+    eventually(lambda: database.walsender() is None)
+    database.drop_slots()
+    database.run(  # what nobody will ever be told of
+        "INSERT INTO a VALUES (9001, 1, 'new')",
+        "INSERT INTO b VALUES (9101, 1, 'new', 'y')",
+        "UPDATE b SET extra = 'z', n = -1 WHERE id = 50",
+        "DELETE FROM b WHERE id = 51",
+    )
+    resync = "ALTER SOURCE src RESYNC"
+    if resync_first:
+        here.run(resync)
+    here.create_table("copied", "a")
+    here.run("SET statement_timeout = '1s'")
+    with pytest.raises(psycopg.errors.QueryCanceled):
+        here.run("ALTER TABLE b ADD COLUMN extra")
+    here.run("SET statement_timeout = '60s'")
+    if not resync_first:
+        here.run(resync)
+    here.run(f"ALTER CLUSTER {cluster} SET (REPLICATION FACTOR 1)")
+    for table, reference in (("copied", "a"), ("a", "a"), ("b", "b")):
+        here.follows(table, reference)
+        assert here.rows(f"VERIFY TABLE {table}")[0][0] == "equal"
+    here.close()
+    server.query(f"DROP CLUSTER {cluster}")
+
+
 def test_an_idle_table_beside_a_busy_one_does_not_keep_the_log(
     server: HeadwaterServer, database: Faulty
 ) -> None:

@@ -95,6 +95,21 @@ def test_a_table_that_is_dropped_on_its_way_in_holds_nothing_upstream(moment: st
     assert upstream.closed
 
 
+def test_an_offer_of_what_was_stopped_is_not_taken_up() -> None:
+    steps: list[str] = []
+    upstream = Upstream(steps.append)
+
+    def offer(backfill: Backfill) -> None:
+        backfill.stop()
+        assert backfill.take(1, OffsetFrontier(1)) == {}
+
+    upstream.offer = offer  # type: ignore[method-assign]
+    backfill = backfill_of(upstream, [])
+    backfill.start()
+    eventually(lambda: not backfill.alive(), within_s=10)
+    assert steps == ["prepare"]
+
+
 def test_a_point_that_cannot_be_taken_for_any_reason_is_let_go_and_tried_again() -> None:
     def happens(step: str) -> None:
         if step == "take":
