@@ -10,14 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
+import structlog
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
 from headwater.cluster.tasks import Failed, GroupTask, run_aside, run_task
 from headwater.core.errors import HeadwaterError, TransientError
+
+log = structlog.get_logger("jobs")
+
+SEE_LOG: Final = "It is tried again; the cluster's log says more."
 
 
 class Pool(StrEnum):
@@ -51,7 +56,8 @@ class Jobs:
         except (PySparkException, UnboundLocalError, TimeoutError) as error:
             # On a starved machine the results' socket may time out, and PySpark then stumbles over its
             # own clean-up.  Nothing was committed, so the tasks can simply be run again.
-            raise TransientError(f"the results of a job on the cluster were lost: {error}") from error
+            log.warning("job lost", error=str(error))
+            raise TransientError(f"a job on the cluster was lost: {_last_words(error)}", SEE_LOG) from error
         except OSError as error:  # tasks are handed over in a file
             raise TransientError(
                 f"could not hand tasks to Spark: {error.strerror or error}",
@@ -60,7 +66,8 @@ class Jobs:
         except Py4JJavaError as error:
             if driver_gone(self._context):
                 raise DriverLost(root_cause(error)) from error
-            raise TransientError(f"a task failed on the cluster: {root_cause(error)}") from error
+            log.warning("task failed", error=str(error))
+            raise TransientError(f"a task failed on the cluster: {root_cause(error)}", SEE_LOG) from error
         except Py4JError as error:
             raise DriverLost(str(error)) from error
         for result in results:
@@ -80,6 +87,12 @@ def driver_gone(context: SparkContext) -> bool:
         return bool(context._jsc.sc().isStopped())
     except (Py4JError, OSError, EOFError):
         return True
+
+
+def _last_words(error: Exception) -> str:
+    """What is said last: a task's error comes with all lines of where it happened, which are for the log."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines or [type(error).__name__])[-1][:500]
 
 
 def root_cause(error: Py4JJavaError) -> str:

@@ -42,3 +42,22 @@ def test_infinite_dates_are_keys_and_values_like_others(server: HeadwaterServer,
                 ]
             ((result, _, _),) = here.rows(f"VERIFY TABLE {table}")
             assert result == "equal"
+
+
+def test_numerics_of_any_length_come_by_snapshot_and_stream(
+    server: HeadwaterServer, database: Database
+) -> None:
+    longest = "repeat('9', 131072)::numeric"
+    with following(
+        server,
+        database,
+        "CREATE TABLE wide (id int PRIMARY KEY, n numeric, x int)",
+        f"INSERT INTO wide VALUES (1, 1.5, 1), (2, {longest}, 2), (3, -{longest}, 3)",
+        "INSERT INTO wide VALUES (4, repeat('9', 131069)::numeric, 4), (5, repeat('1', 131068)::numeric, 5)",
+    ) as here:
+        here.create_table("wide")
+        columns = "id, md5(n::text), length(n::text), x"
+        here.follows("wide", columns=columns)
+        database.run(f"INSERT INTO wide VALUES (6, {longest}, 6)", "UPDATE wide SET n = n - 1 WHERE id = 2")
+        here.follows("wide", columns=columns)
+        assert here.rows("VERIFY TABLE wide")[0][0] == "equal"

@@ -371,7 +371,8 @@ class Reading:
                         return
                     if batch.num_rows:
                         yield _stored(chunk, pages, batch)
-        except (adbc_driver_manager.Error, OSError) as error:  # a stream that ends is Arrow's OSError
+        # A stream that ends is Arrow's OSError, one that the driver does not understand Arrow's own.
+        except (adbc_driver_manager.Error, OSError, pa.ArrowException) as error:
             raise trouble(error, _hint(error, chunk.options, pages.schema, pages.table)) from error
 
     def _connected(self, chunk: SnapshotChunk, pages: PageRange) -> Session:
@@ -428,7 +429,11 @@ def _selected(name: str, type_: SqlType, as_text: bool) -> str:
 
 
 def _arrives_typed(type_: SqlType) -> bool:
-    return type_.kind in _AS_IT_IS or type_.kind in ("date", "timestamp", "timestamptz", "numeric")
+    if type_.kind == "numeric":
+        # With a scale it has a thousand digits at most.  The driver counts digits by fours in 16 bits with a
+        # sign: of a number that has more than 131,068 it makes 0, and loses its place in the row.
+        return type_.scale is not None
+    return type_.kind in _AS_IT_IS or type_.kind in ("date", "timestamp", "timestamptz")
 
 
 def _stored(chunk: SnapshotChunk, pages: PageRange, batch: pa.RecordBatch) -> pa.RecordBatch:
