@@ -53,7 +53,7 @@ def _key(export: Export) -> set[str]:
 
 
 def check_goes_on(table_id: str, stopped: Callable[[str], bool]) -> None:
-    """TransientError if a table of ours has stopped since somebody wanted its rows: they may not be right now."""
+    """TransientError if a table has stopped since somebody wanted its rows: they may not be right now."""
     if stopped(table_id):
         raise TransientError(
             f"table {table_id} stopped while another was to be made from it",

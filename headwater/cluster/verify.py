@@ -127,7 +127,7 @@ class Verification:
             raise UserError(
                 f'table "{name}" has stopped: {stopped.message}',
                 "55000",
-                hint="Create it again beside this one.",
+                hint=stopped.hint or "Create it again beside this one.",
             )
         found: Rows = []
         windows: list[tuple[FileEntry, ...]] = []

@@ -349,7 +349,7 @@ class Coordinator:
             lambda kind: store.allocate_ids(kind)[0],  # type: ignore[arg-type]
             lambda: store.allocate_oids()[0],
             f"{version + 1}-{session.session_id[:8]}",
-            self.ledger.failure,
+            lambda id_: self.ledger.failure(id_) or self.retained_logs.failure(id_),
             session.internal,
         )
 

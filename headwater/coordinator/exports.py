@@ -187,7 +187,9 @@ def take(
         found = next((name for name in names if name in wrong), None)
         if found is not None:
             listed = "is in the list of columns" if found in chosen else "is not in the list of columns"
-            raise UserError(f'{option} names "{found}", which {listed}', hint="Leave it out of one of them.")
+            raise UserError(
+                f'{option} names "{found}", which {listed}', "42601", hint="Leave it out of one of them."
+            )
     others = (name for name in reference.relation.column_names() if name not in (*chosen, *excluded))
     taken = pinned(source_type, options, reference, text, (*excluded, *others))
     return in_order(taken, chosen)

@@ -125,7 +125,10 @@ class RetainedLogs:
         """What an upstream has said."""
         coordinator = self._coordinator
         self.measured[source.id] = Measured(found, coordinator.clock.now_ms())
-        metrics.retained_log_measured(source.id, found.held_bytes or 0, found.left_bytes)
+        if found.held_bytes is None:  # 0 would look like the best of all
+            metrics.retained_log_unknown(source.id)
+        else:
+            metrics.retained_log_measured(source.id, found.held_bytes, found.left_bytes)
         before, now = self._levels.get(source.id, "fine"), level(found)
         self._levels[source.id] = now
         if now == before:
@@ -144,8 +147,30 @@ class RetainedLogs:
         else:
             log.error("upstream has let go of log that the source needs", **facts)
 
+    def failure(self, id_: str) -> tuple[str, str] | None:
+        """Why a source cannot go on, whether it runs or not, and what to do; None if it can, as far as known.
+
+        Where the upstream keeps nothing under the source's name there may be nothing yet: it was asked to
+        begin anew, and has not run since.
+        """
+        measured = self.measured.get(id_)
+        if measured is None or level(measured.retained) != "lost" or measured.retained.missing:
+            return None
+        source = self._coordinator.catalog.state.items.get(id_)
+        if source is None:
+            return None
+        name = self._coordinator.full_name(self._coordinator.catalog.state.named_source(id_))
+        return (
+            "the upstream has let go of log that it needs",
+            f"What was lost cannot be read any more. ALTER SOURCE {name} RESYNC brings every table up to"
+            " date.",
+        )
+
     def hint(self, id_: str) -> str | None:
         """What is to be said of a source beside its status."""
+        lost = self.failure(id_)
+        if lost is not None:
+            return lost[1]
         measured = self.measured.get(id_)
         if measured is None or level(measured.retained) != "low":
             return None

@@ -59,7 +59,9 @@ class Waits:
                     f'waiting for {named.kind} "{name}", which is {status.status}',
                     "00000",
                     detail=status.error,
-                    hint=status.hint or _HINTS.get(status.status),
+                    hint=self._coordinator.retained_logs.hint(source_id)
+                    or status.hint
+                    or _HINTS.get(status.status),
                 )
                 break
         return list(found.values())

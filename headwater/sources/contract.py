@@ -165,6 +165,7 @@ class Retained:
     left_bytes: int | None = None  # what may still come until it is let go of; None: any amount
     limit_bytes: int | None = None  # of what is kept at most; None: there is none
     lost: bool = False  # some of what the source needs is gone
+    missing: bool = False  # there is nothing under the source's name; it may not have begun
 
 
 class Reader(Protocol):

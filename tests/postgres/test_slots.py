@@ -98,6 +98,9 @@ def test_a_slot_that_is_gone_stops_its_source_and_no_other(server: HeadwaterServ
         with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match=error) as refused:
             here.create_table("a2", "a")
         assert "RESYNC" in str(refused.value.diag.message_hint)
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match=missing) as refused:
+            here.run("VERIFY TABLE a")
+        assert f"ALTER SOURCE materialize.{here.schema}.src RESYNC" in str(refused.value.diag.message_hint)
         database.run("INSERT INTO b VALUES (1, 1, 'other')")
         here.follows("b")
         check_running(here, "other")

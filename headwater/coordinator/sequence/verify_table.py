@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headwater.catalog.snapshot import with_article
+from headwater.catalog.state import Item
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
 from headwater.core.clock import unique_name
 from headwater.core.errors import InvariantViolation, UserError
@@ -44,15 +45,17 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
     command = Verify(
         f"v{unique_name()[:12]}", item.source_id, item.collection_id, session.coordinator.full_name(item)
     )
-    return Result(lambda count: f"VERIFY {count}", prepared.columns, _answers(session, command))
+    return Result(lambda count: f"VERIFY {count}", prepared.columns, _answers(session, command, item))
 
 
-async def _answers(session: SqlSession, command: Verify) -> AsyncIterator[pa.RecordBatch]:
+async def _answers(session: SqlSession, command: Verify, item: Item) -> AsyncIterator[pa.RecordBatch]:
     controller = session.coordinator.controller
     pending = controller.start_peek(command)
     try:
         while (answer := await pending.answers.get()) is not None:
             if isinstance(answer, UserError):
+                hint = answer.hint
+                answer.hint = None if hint is None else session.coordinator.named_in(hint, item)
                 raise answer
             if isinstance(answer, pa.RecordBatch):
                 yield answer

@@ -178,10 +178,7 @@ def missing_publication(name: str) -> str:
 def moved(identity: Mapping[str, Any], current: Facts) -> str | None:
     """Why a source with this identity must not go on reading from the server; None when it may."""
     if identity["system_id"] != current.system_id:
-        return (
-            "unsupported action: the connection leads to another database system."
-            f" Expected system identifier {identity['system_id']} but got {current.system_id}"
-        )
+        return another_system(identity["system_id"], current.system_id)
     if identity.get("recovering", False) != current.recovering:
         was, is_ = (_role(identity.get("recovering", False)), _role(current.recovering))
         return (
@@ -194,6 +191,14 @@ def moved(identity: Mapping[str, Any], current: Facts) -> str | None:
             f" Expected timeline ID {identity['timeline']} but got {current.timeline}"
         )
     return None
+
+
+def another_system(expected: object, found: object) -> str:
+    """As PostgreSQL words what has another system identifier."""
+    return (
+        "unsupported action: the connection leads to another database system."
+        f" Expected system identifier {expected} but got {found}"
+    )
 
 
 def went_back(how: str) -> str:

@@ -36,7 +36,7 @@ def retained(options: Options, secrets: Secrets) -> Retained:
         except psycopg.Error as error:
             raise trouble(error) from error
     if row is None:
-        return Retained(MISSING, None, lost=True)
+        return Retained(MISSING, None, lost=True, missing=True)
     state, left, held, limit = row
     return Retained(
         state or "reserved",

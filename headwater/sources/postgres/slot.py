@@ -9,7 +9,7 @@ Not here: the stream that comes from it (reader.py).
 from __future__ import annotations
 
 import select
-from typing import Any
+from typing import Any, Final
 
 import psycopg
 import structlog
@@ -28,6 +28,12 @@ from headwater.sources.postgres.trouble import AGAIN, named, said, trouble
 from headwater.sources.postgres.visibility import Snapshot
 
 log = structlog.get_logger("postgres")
+
+NO_SLOT_LEFT: Final = b"53400"
+MAKE_ROOM: Final = (
+    "In the upstream: drop slots that nobody needs (see pg_replication_slots), or raise"
+    " max_replication_slots and restart the server; the source then goes on by itself."
+)
 
 
 class Slot:
@@ -83,7 +89,10 @@ class Slot:
         made: int | None = None
         while (result := wire.get_result()) is not None:
             if result.status != pq.ExecStatus.TUPLES_OK:
-                raise TransientError(f"postgres: {spoken(result.error_message)}", AGAIN)
+                full = result.error_field(pq.DiagnosticField.SQLSTATE) == NO_SLOT_LEFT
+                raise TransientError(
+                    f"postgres: {spoken(result.error_message)}", MAKE_ROOM if full else AGAIN
+                )
             made = lsn_of((result.get_value(0, 1) or b"").decode())
         if made is None:
             raise TransientError(f'postgres: replication slot "{self._name}" was not made')

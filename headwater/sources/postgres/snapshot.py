@@ -51,6 +51,7 @@ from headwater.formats.text import to_text
 from headwater.formats.text_times import DAY_INFINITE, MOMENT_INFINITE
 from headwater.sources.contract import Export, Options, ReadChunk, Secrets, SnapshotChunk, Taken
 from headwater.sources.postgres.connection import PORT_DEFAULT, conninfo
+from headwater.sources.postgres.facts import another_system
 from headwater.sources.postgres.flaws import RowFlaws, as_far, bad_key, check_text, printed, typed
 from headwater.sources.postgres.frontier import PAGE_BYTES, LsnFrontier, last_end, lsn_of, lsn_text
 from headwater.sources.postgres.reader import SOURCE_TYPE
@@ -112,6 +113,7 @@ class PostgresPoint:
         try:
             # Each statement has a snapshot of its own; those that are exported are kept to the end.
             self._ask("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY")
+            self._check_server()
             self._ask(f"SET LOCAL lock_timeout = '{SNAPSHOT_LOCK_S_MAX}s'")
             # Locks come before the snapshot: what changes the tables' files is then before or after both.
             for reference in {
@@ -125,6 +127,16 @@ class PostgresPoint:
         except BaseException:
             self.close()
             raise
+
+    def _check_server(self) -> None:
+        """Rows of another server are no rows of the source, although tables may have the same names there."""
+        row = self._ask("SELECT system_identifier::text FROM pg_control_system()").fetchone()
+        wanted = str(self._options["identity"]["system_id"])
+        if row is not None and row[0] != wanted:
+            raise TransientError(
+                f"postgres: {another_system(wanted, row[0])}",
+                "Let the connection lead to the server that the source was made with.",
+            )
 
     def _lock(self, reference: Mapping[str, Any]) -> None:
         only = "ONLY " if reference["relkind"] == "r" else ""

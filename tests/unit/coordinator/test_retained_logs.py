@@ -18,7 +18,7 @@ from headwater.core.protocol import Status
 from headwater.observe import metrics
 from headwater.sources import SOURCE_TYPES
 from headwater.sources.contract import Options, Retained, Secrets
-from tests.unit.coordinator.environment import Environment, in_environment, until
+from tests.unit.coordinator.environment import Environment, in_environment, refused, until
 
 MIB = 1024 * 1024
 LOGS = "SELECT state, held_bytes, left_bytes, limit_bytes FROM mz_internal.mz_source_upstream_logs"
@@ -33,7 +33,7 @@ HINTS = "SELECT details::text FROM mz_internal.mz_source_statuses WHERE name = '
         (Retained("extended", 80 * MIB, 25 * MIB, 100 * MIB), "low"),
         (Retained("unreserved", 130 * MIB, 0, 100 * MIB), "low"),
         (Retained("lost", None, None, 100 * MIB, lost=True), "lost"),
-        (Retained("missing", None, lost=True), "lost"),
+        (Retained("missing", None, lost=True, missing=True), "lost"),
     ],
 )
 def test_there_is_a_quarter_left_to_act_in(retained: Retained, wanted: str) -> None:
@@ -83,6 +83,12 @@ def test_it_is_shown_and_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert await ask(Retained("lost", None, lost=True)) == [
             "upstream has let go of log that the source needs"
         ]
+        assert "ALTER SOURCE materialize.public.c RESYNC" in await client.value(HINTS)
+        assert metrics.value("headwater_upstream_log_held_bytes", source=id_) is None
+        error = await refused(client, "CREATE TABLE more FROM SOURCE c (REFERENCE counter)", "55000")
+        assert "RESYNC" in str(error.hint)
+        await ask(Retained("missing", None, lost=True, missing=True))
+        assert await client.value(HINTS) is None, "it may have been asked to begin anew"
         assert await ask(Retained("reserved", 1)) == ["upstream has room for its log again"]
         assert await client.value(HINTS) is None
         await client.run("DROP SOURCE c CASCADE")
