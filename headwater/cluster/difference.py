@@ -15,7 +15,8 @@ from headwater.cluster.tasks import write_query
 from headwater.core.change import DELETE, INSERT, OP, SEQUENCE, TICK, FileEntry, ReadPlan
 from headwater.core.quoting import quoted
 from headwater.formats.arrow import change_schema
-from headwater.persist.combine import duckdb_type, relation_sql, scan_files, spelled_apart
+from headwater.formats.engine_types import duckdb_stored
+from headwater.persist.combine import relation_sql, scan_files, spelled_apart
 from headwater.persist.layout import change_file
 from headwater.persist.store import DataStore
 
@@ -77,5 +78,7 @@ class DifferenceTask:
 
 
 def _nothing(plan: ReadPlan) -> str:
-    typed = (f"NULL::{duckdb_type(column.type)} AS {quoted(column.name)}" for column in plan.relation.columns)
+    typed = (
+        f"NULL::{duckdb_stored(column.type)} AS {quoted(column.name)}" for column in plan.relation.columns
+    )
     return f"(SELECT {', '.join(typed)} WHERE false)"

@@ -14,6 +14,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
+from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.udf import UserDefinedFunction
 from pyspark.util import PythonEvalType
 
@@ -26,64 +27,18 @@ from headwater.core.errors import UserError
 from headwater.core.protocol import CancelPeek, Peek, PeekDone, PeekFailed, PeekFile, PeekRows
 from headwater.core.quoting import quoted
 from headwater.core.relation import Relation
-from headwater.core.types import SqlType, holds_floats, stored
-from headwater.formats.arrays import ELEMENTS, SHAPE
+from headwater.core.types import holds_floats
+from headwater.formats.arrow import arrow_type
 from headwater.persist.carried import SPARK, carried_tables, carried_versions, said
 from headwater.persist.layout import result_folder
 from headwater.persist.results import remove_result
 from headwater.persist.store import DataStore
 from headwater.sql.select.generate.spark.errors import translate_error
 
-_SCALARS: dict[str, Any] = {
-    "bool": spark_types.BooleanType(),
-    "int16": spark_types.ShortType(),
-    "int32": spark_types.IntegerType(),
-    "int64": spark_types.LongType(),
-    "float": spark_types.FloatType(),
-    "double": spark_types.DoubleType(),
-    "string": spark_types.StringType(),
-    "binary": spark_types.BinaryType(),
-    "date": spark_types.DateType(),
-    "timestamp": spark_types.TimestampNTZType(),
-    "timestamptz": spark_types.TimestampType(),
-    "interval": spark_types.StructType(
-        [
-            spark_types.StructField("months", spark_types.IntegerType()),
-            spark_types.StructField("days", spark_types.IntegerType()),
-            spark_types.StructField("microseconds", spark_types.LongType()),
-        ]
-    ),
-}
-
-
-def spark_type(type_: SqlType) -> Any:
-    """Spark's type for a stored form."""
-    if type_.kind == "int2vector":
-        return spark_types.ArrayType(spark_types.ShortType())
-    if type_.element is not None:
-        inner = spark_type(type_.element)
-        if type_.kind == "map":
-            return spark_types.MapType(spark_types.StringType(), inner)
-        if type_.kind == "array":
-            parts = ((ELEMENTS, inner), (SHAPE, spark_types.IntegerType()))
-            return spark_types.StructType(
-                [spark_types.StructField(name, spark_types.ArrayType(part)) for name, part in parts]
-            )
-        return spark_types.ArrayType(inner)
-    if type_.kind == "record":
-        return spark_types.StructType(
-            [spark_types.StructField(name, spark_type(field)) for name, field in type_.fields]
-        )
-    name = stored(type_)
-    if name.startswith("decimal("):
-        precision, scale = name[8:-1].split(",")
-        return spark_types.DecimalType(int(precision), int(scale))
-    return _SCALARS[name]
-
 
 def spark_schema(relation: Relation, hidden: bool) -> Any:
     """The schema of state files, or with the hidden columns of change files."""
-    fields = [spark_types.StructField(c.name, spark_type(c.type)) for c in relation.columns]
+    fields = [spark_types.StructField(c.name, from_arrow_type(arrow_type(c.type))) for c in relation.columns]
     if hidden:
         fields += [
             spark_types.StructField(OP, spark_types.StringType()),

@@ -22,9 +22,10 @@ on; each engine's generator turns it into its own working type and back.
     list                     list of the element's form
     map                      map from text to the element's form
     record                   struct of the fields' forms
+    int2vector               list of int16
 
 Stored forms are named by strings here, so that this module stays free of
-pyarrow; `formats/arrow.py` resolves them.
+pyarrow; `formats/engine_types.py` says what Arrow and the engines call them.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ class TypeFacts:
     category: str  # typcategory
     stored: str
     aliases: tuple[str, ...] = ()
+    duckdb: str = ""  # what it computes with, where that is not the stored form
 
 
 FACTS: Final[dict[str, TypeFacts]] = {
@@ -79,9 +81,9 @@ FACTS: Final[dict[str, TypeFacts]] = {
     "int2": TypeFacts("smallint", "int2", 21, 1005, 2, "N", "int16", ("smallint",)),
     "int4": TypeFacts("integer", "int4", 23, 1007, 4, "N", "int32", ("integer", "int")),
     "int8": TypeFacts("bigint", "int8", 20, 1016, 8, "N", "int64", ("bigint",)),
-    "uint2": TypeFacts("uint2", "uint2", 16460, 16461, 2, "N", "int32"),
-    "uint4": TypeFacts("uint4", "uint4", 16462, 16463, 4, "N", "int64"),
-    "uint8": TypeFacts("uint8", "uint8", 16464, 16465, 8, "N", "decimal(20,0)"),
+    "uint2": TypeFacts("uint2", "uint2", 16460, 16461, 2, "N", "int32", duckdb="USMALLINT"),
+    "uint4": TypeFacts("uint4", "uint4", 16462, 16463, 4, "N", "int64", duckdb="UINTEGER"),
+    "uint8": TypeFacts("uint8", "uint8", 16464, 16465, 8, "N", "decimal(20,0)", duckdb="UBIGINT"),
     "float4": TypeFacts("real", "float4", 700, 1021, 4, "N", "float", ("real",)),
     "float8": TypeFacts(
         "double precision", "float8", 701, 1022, 8, "N", "double", ("double precision", "double", "float")
@@ -119,7 +121,7 @@ FACTS: Final[dict[str, TypeFacts]] = {
         "timestamptz",
         ("timestamp with time zone",),
     ),
-    "interval": TypeFacts("interval", "interval", 1186, 1187, 16, "T", "interval"),
+    "interval": TypeFacts("interval", "interval", 1186, 1187, 16, "T", "interval", duckdb="INTERVAL"),
     "uuid": TypeFacts("uuid", "uuid", 2950, 2951, 16, "U", "string"),
     "json": TypeFacts("json", "json", 114, 199, -1, "U", "string"),
     "jsonb": TypeFacts("jsonb", "jsonb", 3802, 3807, -1, "U", "string"),
@@ -144,7 +146,7 @@ FACTS: Final[dict[str, TypeFacts]] = {
     "record": TypeFacts("record", "record", 2249, 2287, -1, "P", "struct"),
     "list": TypeFacts("list", "list", 16384, 0, -1, "U", "list"),
     "map": TypeFacts("map", "map", 16385, 0, -1, "U", "map"),
-    "int2vector": TypeFacts("int2vector", "int2vector", 22, 1006, -1, "A", "list"),
+    "int2vector": TypeFacts("int2vector", "int2vector", 22, 1006, -1, "A", "int16 list"),
     "array": TypeFacts("array", "array", 0, 0, -1, "A", "struct"),
 }
 """Facts by kind.  An array's oid is its element's `array_oid`."""

@@ -1,4 +1,4 @@
-"""SQL types as Arrow types: resolves the stored forms that `core/types.py` names."""
+"""SQL types as Arrow types, and the schemas of what is kept and sent."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from headwater.core.change import FLAWS, OP, SEQUENCE, TICK
 from headwater.core.relation import Column, Relation
-from headwater.core.types import SqlType, stored
+from headwater.core.types import SqlType
 from headwater.formats.arrays import array_form
+from headwater.formats.engine_types import arrow_form
 
 
 class _NoPandas:
@@ -29,23 +30,6 @@ class _NoPandas:
 if importlib.util.find_spec("pandas") is None:
     sys.meta_path.insert(0, _NoPandas)
 
-INTERVAL_TYPE = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("microseconds", pa.int64())])
-
-_SCALARS: dict[str, pa.DataType] = {
-    "bool": pa.bool_(),
-    "int16": pa.int16(),
-    "int32": pa.int32(),
-    "int64": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "binary": pa.binary(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us"),
-    "timestamptz": pa.timestamp("us", tz="UTC"),
-    "interval": INTERVAL_TYPE,
-}
-
 CHANGE_FIELDS: tuple[pa.Field, ...] = (
     pa.field(OP, pa.string(), nullable=False),
     pa.field(SEQUENCE, pa.int64(), nullable=False),
@@ -56,8 +40,6 @@ READ_FIELDS: tuple[pa.Field, ...] = CHANGE_FIELDS[:2]
 
 def arrow_type(type_: SqlType) -> pa.DataType:
     """The Arrow type of a stored value."""
-    if type_.kind == "int2vector":
-        return pa.list_(pa.int16())
     if type_.element is not None:
         inner = arrow_type(type_.element)
         match type_.kind:
@@ -68,11 +50,7 @@ def arrow_type(type_: SqlType) -> pa.DataType:
         return pa.list_(inner)
     if type_.kind == "record":
         return pa.struct([(name, arrow_type(field)) for name, field in type_.fields])
-    name = stored(type_)
-    if name.startswith("decimal("):
-        precision, scale = name[8:-1].split(",")
-        return pa.decimal128(int(precision), int(scale))
-    return _SCALARS[name]
+    return arrow_form(type_)
 
 
 _TELLS_FLAWS = {b"headwater": b"flaws"}

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.core.interval import HOUR_US, parse_interval
-from headwater.formats.arrow import INTERVAL_TYPE
 from headwater.formats.columns import joined, map_distinct
+from headwater.formats.engine_types import INTERVAL_TYPE
 
 # Values to text
 

@@ -30,43 +30,10 @@ from enum import Enum
 from headwater.core.change import DELETE, FLAWS, INSERT, OP, PARTIAL, SEQUENCE, TICK, FileEntry, ReadPlan
 from headwater.core.quoting import literal, quoted
 from headwater.core.relation import Relation
-from headwater.core.types import SqlType, holds_floats, stored
+from headwater.core.types import SqlType, holds_floats
+from headwater.formats.engine_types import duckdb_stored
 from headwater.persist.carried import DUCKDB, carried_tables, carried_versions, origin_tables, said
 from headwater.persist.store import DataStore
-
-
-def duckdb_type(type_: SqlType) -> str:
-    """DuckDB's name for a stored form."""
-    if type_.kind == "int2vector":
-        return "SMALLINT[]"
-    if type_.element is not None:
-        inner = duckdb_type(type_.element)
-        match type_.kind:
-            case "array":
-                return f"STRUCT(elements {inner}[], shape INTEGER[])"
-            case "map":
-                return f"MAP(VARCHAR, {inner})"
-        return f"{inner}[]"
-    if type_.kind == "record":
-        return "STRUCT(" + ", ".join(f"{quoted(n)} {duckdb_type(t)}" for n, t in type_.fields) + ")"
-    name = stored(type_)
-    return _DUCKDB.get(name) or name.upper()
-
-
-_DUCKDB = {
-    "bool": "BOOLEAN",
-    "int16": "SMALLINT",
-    "int32": "INTEGER",
-    "int64": "BIGINT",
-    "float": "FLOAT",
-    "double": "DOUBLE",
-    "string": "VARCHAR",
-    "binary": "BLOB",
-    "date": "DATE",
-    "timestamp": "TIMESTAMP",
-    "timestamptz": "TIMESTAMPTZ",
-    "interval": "STRUCT(months INTEGER, days INTEGER, microseconds BIGINT)",
-}
 
 
 def spelled_apart(columns: Iterable[tuple[str, SqlType]]) -> list[str]:
@@ -110,7 +77,7 @@ def relation_sql(
     state, tail = plan.state, tuple(file for file in plan.tail if file.rows)
     if not state and not tail:
         typed = (
-            f"CAST(NULL AS {duckdb_type(column.type)}) AS {quoted(column.name)}"
+            f"CAST(NULL AS {duckdb_stored(column.type)}) AS {quoted(column.name)}"
             for column in plan.relation.columns
         )
         return f"(SELECT {', '.join(typed)} WHERE false)"

@@ -37,7 +37,7 @@ from headwater.core.types import (
     type_to_json,
 )
 from headwater.formats.arrow import arrow_type
-from headwater.persist.combine import duckdb_type
+from headwater.formats.engine_types import duckdb_stored, duckdb_working, spark_type
 
 CONTAINERS = ("array", "list", "map", "record")
 SCALARS = sorted(set(FACTS) - set(CONTAINERS))
@@ -79,9 +79,11 @@ def test_what_is_no_type_is_refused(value: object) -> None:
 
 
 @given(any_type)
-def test_every_type_has_a_stored_form_in_arrow_and_duckdb(type_: SqlType) -> None:
+def test_every_type_has_a_name_in_every_engine(type_: SqlType) -> None:
     assert isinstance(arrow_type(type_), pa.DataType)
-    assert duckdb_type(type_)
+    assert duckdb_stored(type_)
+    assert duckdb_working(type_)
+    assert spark_type(type_)
 
 
 @pytest.mark.parametrize("kind", SCALARS)

@@ -40,7 +40,8 @@ from headwater.core.types import (
     map_of,
     numeric,
 )
-from headwater.formats.arrow import INTERVAL_TYPE, arrow_type
+from headwater.formats.arrow import arrow_type
+from headwater.formats.engine_types import INTERVAL_TYPE
 from headwater.formats.text import from_text, to_text
 from tests.support.stored import stored_column
 

@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 from headwater.core.errors import UserError
 from headwater.core.quoting import literal
 from headwater.core.types import BOOL, SqlType, format_type, type_to_json
+from headwater.formats.engine_types import duckdb_working, spark_type
 from headwater.formats.text_numbers import decimal_nan
 from headwater.formats.text_times import DAY_INFINITE, MOMENT_INFINITE
 from headwater.sql.select.functions import written
@@ -100,7 +101,7 @@ _DAY_US: Final = 86_400_000_000
 def infinities(engine: str, type_: SqlType) -> tuple[str, str]:
     """-infinity and infinity of dates or timestamps, as constants."""
     if engine == DUCKDB:
-        return f"CAST('-infinity' AS {duckdb_type(type_)})", f"CAST('infinity' AS {duckdb_type(type_)})"
+        return f"CAST('-infinity' AS {duckdb_working(type_)})", f"CAST('infinity' AS {duckdb_working(type_)})"
     if type_.kind == "date":
         return f"date_from_unix_date(-{DAY_INFINITE})", f"date_from_unix_date({DAY_INFINITE})"
     low, high = f"timestamp_micros(-{MOMENT_INFINITE}L)", f"timestamp_micros({MOMENT_INFINITE}L)"
@@ -216,7 +217,7 @@ def _kernel_form(
             return place
         if engine == SPARK:
             return f"{place}.elements"
-        return f"CAST(struct_extract({place}, 'elements') AS {duckdb_type(arrays[place])}[])"
+        return f"CAST(struct_extract({place}, 'elements') AS {duckdb_working(arrays[place])}[])"
 
     made = call(engine, kernel, *map(given, places))
     if not isinstance(returns, SqlType) or returns.kind != "array":
@@ -267,60 +268,9 @@ def constant(type_: SqlType) -> TypeRule:
     return type_
 
 
-def duckdb_type(type_: SqlType) -> str:
-    """DuckDB's working type."""
-    simple = {
-        "bool": "BOOLEAN", "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT",
-        "uint2": "USMALLINT", "uint4": "UINTEGER", "uint8": "UBIGINT", "float4": "FLOAT",
-        "float8": "DOUBLE", "bytea": "BLOB", "date": "DATE", "timestamp": "TIMESTAMP",
-        "timestamptz": "TIMESTAMPTZ", "interval": "INTERVAL", "time": "BIGINT", "mz_timestamp": "BIGINT",
-        "oid": "BIGINT", "regclass": "BIGINT", "regtype": "BIGINT", "regproc": "BIGINT",
-        "regnamespace": "BIGINT", "int2vector": "SMALLINT[]",
-    }  # fmt: skip
-    if type_.kind == "numeric" and type_.scale is not None:
-        return f"DECIMAL(38,{type_.scale})"
-    if type_.element is not None:
-        inner = duckdb_type(type_.element)
-        match type_.kind:
-            case "array":
-                return f"STRUCT(elements {inner}[], shape INTEGER[])"
-            case "map":
-                return f"MAP(VARCHAR, {inner})"
-        return f"{inner}[]"
-    if type_.kind == "record":
-        fields = ", ".join(f'"{name}" {duckdb_type(field)}' for name, field in type_.fields)
-        return f"STRUCT({fields})"
-    return simple.get(type_.kind, "VARCHAR")
-
-
-def spark_type(type_: SqlType) -> str:
-    """Spark's working type."""
-    simple = {
-        "bool": "BOOLEAN", "int2": "SMALLINT", "int4": "INT", "int8": "BIGINT",
-        "uint2": "INT", "uint4": "BIGINT", "uint8": "DECIMAL(20,0)", "float4": "FLOAT",
-        "float8": "DOUBLE", "bytea": "BINARY", "date": "DATE", "timestamp": "TIMESTAMP_NTZ",
-        "timestamptz": "TIMESTAMP", "interval": "STRUCT<months: INT, days: INT, microseconds: BIGINT>",
-        "time": "BIGINT", "mz_timestamp": "BIGINT", "oid": "BIGINT", "regclass": "BIGINT",
-        "regtype": "BIGINT", "regproc": "BIGINT", "regnamespace": "BIGINT", "int2vector": "ARRAY<SMALLINT>",
-    }  # fmt: skip
-    if type_.kind == "numeric" and type_.scale is not None:
-        return f"DECIMAL(38,{type_.scale})"
-    if type_.element is not None:
-        inner = spark_type(type_.element)
-        match type_.kind:
-            case "array":
-                return f"STRUCT<elements: ARRAY<{inner}>, shape: ARRAY<INT>>"
-            case "map":
-                return f"MAP<STRING, {inner}>"
-        return f"ARRAY<{inner}>"
-    if type_.kind == "record":
-        return f"STRUCT<{', '.join(f'`{name}`: {spark_type(field)}' for name, field in type_.fields)}>"
-    return simple.get(type_.kind, "STRING")
-
-
 def working_type(engine: str, type_: SqlType) -> str:
     """An engine's working type."""
-    return spark_type(type_) if engine == SPARK else duckdb_type(type_)
+    return spark_type(type_) if engine == SPARK else duckdb_working(type_)
 
 
 def cast_to(engine: str, text: str, type_: SqlType) -> str:

@@ -13,15 +13,14 @@ from dataclasses import replace
 from typing import Final
 
 from headwater.core.types import BOOL, INT4, INT8, NAME, OID, TEXT, SqlType, array_of, format_type
+from headwater.formats.engine_types import duckdb_working, spark_type
 from headwater.sql.select.functions.entry import Form, Function, Wanted
 from headwater.sql.select.functions.forms import (
     Texts,
     Types,
     both,
-    duckdb_type,
     kernel_function,
     quoted,
-    spark_type,
 )
 
 
@@ -93,7 +92,7 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
         "acldefault",
         (SqlType('"char"'), OID),
         _ACL,
-        f"CAST(NULL AS {duckdb_type(_ACL)})",
+        f"CAST(NULL AS {duckdb_working(_ACL)})",
         f"CAST(NULL AS {spark_type(_ACL)})",
     ),
     _answer("pg_get_expr", (TEXT, OID), TEXT, "{0}"),

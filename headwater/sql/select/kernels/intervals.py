@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from headwater.core.errors import UserError
 from headwater.core.interval import HOUR_US, MINUTE_US
-from headwater.formats.arrow import INTERVAL_TYPE
+from headwater.formats.engine_types import INTERVAL_TYPE
 from headwater.sql.select.kernels.kernel import Interval, Kernel, row_wise
 
 DAY_US: Final = 86_400_000_000

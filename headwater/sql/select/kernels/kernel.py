@@ -45,7 +45,7 @@ from headwater.core.limits import (
     KERNEL_VALUE_BYTES_MAX,
 )
 from headwater.formats.arrays import array_form
-from headwater.formats.arrow import INTERVAL_TYPE
+from headwater.formats.engine_types import INTERVAL_TYPE
 from headwater.sql.select.kernels.errors import KernelError, marked_text
 from headwater.sql.select.kernels.stops import running_for
 

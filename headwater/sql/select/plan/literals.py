@@ -33,7 +33,8 @@ from headwater.core.types import (
     in_zone,
     numeric,
 )
-from headwater.formats.arrow import INTERVAL_TYPE, arrow_type
+from headwater.formats.arrow import arrow_type
+from headwater.formats.engine_types import INTERVAL_TYPE
 from headwater.formats.text import from_text, to_text
 from headwater.formats.text_numbers import numeric_value
 from headwater.formats.zones import zone as find

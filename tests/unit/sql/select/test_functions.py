@@ -33,6 +33,7 @@ from headwater.core.types import (
     list_of,
     numeric,
 )
+from headwater.formats.engine_types import duckdb_working
 from headwater.sql.select.functions import (
     FUNCTIONS,
     Function,
@@ -42,7 +43,6 @@ from headwater.sql.select.functions import (
     sort_key,
 )
 from headwater.sql.select.functions.entry import Form
-from headwater.sql.select.functions.forms import duckdb_type
 from headwater.sql.select.functions.system import ACTING
 from headwater.sql.select.kernels import KERNELS_BY_NAME, register_duckdb, told, user_error_of
 
@@ -77,7 +77,7 @@ def spelled(form: Form | None, texts: tuple[str, ...], types: tuple[SqlType, ...
 
 def literal(value: str | None, type_: SqlType) -> str:
     if value is None:
-        return f"CAST(NULL AS {duckdb_type(type_)})"
+        return f"CAST(NULL AS {duckdb_working(type_)})"
     text = "'" + value.replace("'", "''") + "'"
     return text if type_.kind == "text" else cast(text, TEXT, type_)
 

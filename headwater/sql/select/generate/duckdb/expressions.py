@@ -18,10 +18,11 @@ from headwater.core import pace
 from headwater.core.errors import InvariantViolation, UserError, not_supported
 from headwater.core.limits import LITERAL_ROWS_MIN
 from headwater.core.types import BOOL, SqlType, format_type, in_zone, unconstrained
+from headwater.formats.engine_types import duckdb_working
 from headwater.formats.text import from_text
 from headwater.sql.select.functions import assignment_cast, equality_key, find_cast, sort_key, written
 from headwater.sql.select.functions.entry import Form, Function
-from headwater.sql.select.functions.forms import DUCKDB, duckdb_type, trimmed
+from headwater.sql.select.functions.forms import DUCKDB, trimmed
 from headwater.sql.select.functions.written import simple, untrimmed
 from headwater.sql.select.generate.arrays import array_value, gathered
 from headwater.sql.select.generate.duckdb.literals import literal, quoted, to_working
@@ -173,7 +174,7 @@ def _call(value: Call, around: Surroundings) -> str:
     if not function.null_guard:
         return made
     tests = " OR ".join(f"{text} IS NULL" for text in texts)
-    return f"(CASE WHEN {tests} THEN CAST(NULL AS {duckdb_type(value.type)}) ELSE {made} END)"
+    return f"(CASE WHEN {tests} THEN CAST(NULL AS {duckdb_working(value.type)}) ELSE {made} END)"
 
 
 def cast(text: str, source: SqlType, target: SqlType, implicit: bool) -> str:

@@ -19,17 +19,17 @@ import pyarrow as pa
 
 from headwater.core import pace, quoting
 from headwater.core.limits import PLAN_AT_ONCE_CHARACTERS_MAX
-from headwater.core.types import INT4, REGISTERED, SqlType, stored
+from headwater.core.types import INT4, REGISTERED, SqlType
 from headwater.formats.arrays import elements_of, shapes_of
+from headwater.formats.engine_types import duckdb_stored, duckdb_working
 from headwater.formats.text import from_text
 from headwater.formats.text_times import MOMENT_INFINITE, infinite_text
 from headwater.sql.select.functions.array_forms import mapped, packed
-from headwater.sql.select.functions.forms import DUCKDB, duckdb_type, numeric_nan
+from headwater.sql.select.functions.forms import DUCKDB, numeric_nan
 
 _UNSIGNED: Final = ("uint2", "uint4", "uint8")
 _INTEGERS: Final = ("int2", "int8", "uint2", "uint4", "uint8")
 _COUNTS: Final = ("time", "mz_timestamp", "oid", *REGISTERED)
-_STORED_NAMES: Final = {"int32": "INTEGER", "int64": "BIGINT", "decimal(20,0)": "DECIMAL(20,0)"}
 
 
 def quoted(text: str) -> str:
@@ -48,7 +48,7 @@ def identifier(name: str) -> str:
 def literal(value: str | None, type_: SqlType) -> str:
     """A constant, given in canonical text, in its working type."""
     if value is None:
-        return f"CAST(NULL AS {duckdb_type(type_)})"
+        return f"CAST(NULL AS {duckdb_working(type_)})"
     if len(value) > PLAN_AT_ONCE_CHARACTERS_MAX:
         pace.stride()
     match type_.kind:
@@ -61,9 +61,9 @@ def literal(value: str | None, type_: SqlType) -> str:
         case "numeric" if value == "NaN" and type_.scale is not None:
             return numeric_nan(type_.scale)
         case "float4" | "float8" | "numeric":
-            return f"CAST({quoted(value)} AS {duckdb_type(type_)})"
+            return f"CAST({quoted(value)} AS {duckdb_working(type_)})"
         case kind if kind in _INTEGERS or kind in _COUNTS[1:]:
-            return f"CAST({value} AS {duckdb_type(type_)})"
+            return f"CAST({value} AS {duckdb_working(type_)})"
         case "bytea":
             return f"unhex({quoted(value.removeprefix(chr(92) + 'x'))})"
         case kind if kind in ("date", "time", "timestamp", "timestamptz", "interval", "record", "int2vector"):
@@ -76,7 +76,7 @@ def literal(value: str | None, type_: SqlType) -> str:
 def _stored_literal(array: pa.Array, type_: SqlType) -> str:
     """The one value of an array in stored form, as a literal."""
     if not array[0].is_valid:
-        return f"CAST(NULL AS {duckdb_type(type_)})"
+        return f"CAST(NULL AS {duckdb_working(type_)})"
     match type_.kind:
         case "date":
             return f"make_date({array.cast(pa.int32())[0].as_py()})"
@@ -84,7 +84,7 @@ def _stored_literal(array: pa.Array, type_: SqlType) -> str:
             maker = "make_timestamp" if type_.kind == "timestamp" else "make_timestamptz"
             moment = array.cast(pa.int64())[0].as_py()
             if abs(moment) == MOMENT_INFINITE:
-                return f"CAST('{infinite_text(moment)}' AS {duckdb_type(type_)})"
+                return f"CAST('{infinite_text(moment)}' AS {duckdb_working(type_)})"
             return f"{maker}(CAST({moment} AS BIGINT))"
         case "interval":
             months, days, micros = (array.field(i)[0].as_py() for i in range(3))
@@ -108,12 +108,12 @@ def _stored_literal(array: pa.Array, type_: SqlType) -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     shown = str(value)
-    return f"CAST({quoted(shown)} AS {duckdb_type(type_)})"
+    return f"CAST({quoted(shown)} AS {duckdb_working(type_)})"
 
 
 def _list_literal(values: pa.Array, element: SqlType) -> str:
     items = [_stored_literal(values.slice(i, 1), element) for i in range(len(values))]
-    return f"CAST([{', '.join(items)}] AS {duckdb_type(element)}[])"
+    return f"CAST([{', '.join(items)}] AS {duckdb_working(element)}[])"
 
 
 def _map_literal(array: pa.Array, type_: SqlType) -> str:
@@ -158,7 +158,7 @@ def _converted(text: str, type_: SqlType, working: bool) -> str:
     if type_.kind == "interval":
         return _interval_to_working(text) if working else _interval_to_stored(text)
     if type_.kind in _UNSIGNED:
-        target = duckdb_type(type_) if working else _STORED_NAMES[stored(type_)]
+        target = duckdb_working(type_) if working else duckdb_stored(type_)
         return f"CAST({text} AS {target})"
     if type_.kind == "map" and type_.element is not None:
         values = f"list_transform(map_values({text}), lambda e: {_converted('e', type_.element, working)})"

@@ -20,9 +20,10 @@ import pyarrow as pa
 
 from headwater.core.errors import InvariantViolation
 from headwater.core.types import unconstrained
+from headwater.formats.engine_types import duckdb_working
 from headwater.sql.select.depth import deep
 from headwater.sql.select.functions import equality_key
-from headwater.sql.select.functions.forms import DUCKDB, duckdb_type, failure, within_range
+from headwater.sql.select.functions.forms import DUCKDB, failure, within_range
 from headwater.sql.select.generate.duckdb.aggregates import aggregate, window
 from headwater.sql.select.generate.duckdb.expressions import (
     Data,
@@ -285,7 +286,7 @@ class _Generator:
         """Integers between constants come one after the other, and need no list that holds all of them."""
         bounds = ", ".join(f"CAST({self._text(argument)} AS BIGINT)" for argument in node.arguments)
         output = node.columns[0]
-        items = f"CAST(n AS {duckdb_type(output.type)}) AS {self._column(output.id)}"
+        items = f"CAST(n AS {duckdb_working(output.type)}) AS {self._column(output.id)}"
         if node.ordinality is not None:
             items += f", row_number() OVER () AS {self._column(node.ordinality)}"
         return f"SELECT {items} FROM generate_series({bounds}) AS {self._fresh()}(n)"
@@ -402,7 +403,7 @@ class _Generator:
     def _found(self, text: str, column: OutputColumn, same: bool) -> str:
         """A column of a row that a recursion finds; of such that are compared, zeros must not pile up."""
         value = text if same or not unconstrained(column.type) else f"hw_numeric_found({text})"
-        return f"CAST({value} AS {duckdb_type(column.type)})"
+        return f"CAST({value} AS {duckdb_working(column.type)})"
 
     def _each_once(self, name: str, keys: list[str]) -> str:
         """The rows of a recursion that DuckDB has compared as they are: an error if two are equal."""

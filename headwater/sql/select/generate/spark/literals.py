@@ -25,9 +25,10 @@ import pyarrow.compute as pc
 from headwater.core.quoting import backquoted
 from headwater.core.types import INT4, INT8, SqlType, list_of, stored
 from headwater.formats.arrays import ELEMENTS, SHAPE
+from headwater.formats.engine_types import spark_type
 from headwater.formats.text import from_text
 from headwater.sql.select.functions.array_forms import packed
-from headwater.sql.select.functions.forms import SPARK, spark_type
+from headwater.sql.select.functions.forms import SPARK
 
 # Inside a literal: what ends it, what escapes, what Spark replaces before it parses (${...}),
 # and the angle brackets that mark an aggregate in a form.

@@ -21,8 +21,9 @@ from typing import Final
 
 from headwater.core.errors import InvariantViolation, UserError, not_supported
 from headwater.core.types import holds_floats
+from headwater.formats.engine_types import spark_type
 from headwater.sql.select import functions
-from headwater.sql.select.functions.forms import SPARK, spark_type, trimmed, within_range
+from headwater.sql.select.functions.forms import SPARK, trimmed, within_range
 from headwater.sql.select.generate.matching import matched
 from headwater.sql.select.generate.spark.aggregates import Prepared, aggregate, window
 from headwater.sql.select.generate.spark.expressions import (
