@@ -27,6 +27,7 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 from duckdb.sqltypes import DuckDBPyType
 
 from headwater.core.errors import InvariantViolation
+from headwater.formats.engine_types import duckdb_working
 from headwater.sql.select.kernels import (
     aggregates,
     arrays,
@@ -49,9 +50,8 @@ from headwater.sql.select.kernels.errors import KernelError, user_error_of
 from headwater.sql.select.kernels.kernel import (
     Kernel,
     duckdb_function,
-    duckdb_of,
     spark_function,
-    spark_of,
+    type_of,
 )
 from headwater.sql.select.kernels.stops import Stop, told
 
@@ -63,7 +63,6 @@ __all__ = [
     "Stop",
     "register_duckdb",
     "spark_function",
-    "spark_of",
     "told",
     "user_error_of",
 ]
@@ -100,13 +99,15 @@ def register_duckdb(connection: duckdb.DuckDBPyConnection) -> None:
         # DuckDB takes arguments of any type only where none are declared.
         free = "any" in kernel.arguments
         parameters: list[Any] | None = (
-            None if free else [DuckDBPyType(duckdb_of(name)) for name in ("int8", *kernel.arguments)]
+            None
+            if free
+            else [DuckDBPyType(duckdb_working(type_of(name))) for name in ("int8", *kernel.arguments)]
         )
         connection.create_function(
             kernel.name,
             duckdb_function(kernel),
             parameters,
-            DuckDBPyType(duckdb_of(kernel.returns)),
+            DuckDBPyType(duckdb_working(type_of(kernel.returns))),
             type=PythonUDFType.ARROW,
             null_handling=FunctionNullHandling.SPECIAL,
         )

@@ -3,7 +3,7 @@
 Types are named in a small vocabulary of their own, each with one Arrow form, the stored form
 of `core/types.py`:
 
-    bool int2 int4 int8 float4 float8 text bytea date timestamp timestamptz interval
+    bool int2 int4 int8 float4 float8 text bytea date timestamp timestamptz interval, the kinds
     decimal(38,0), any of them with [] behind it for a list of the engine's, array(...) around it for an
     SQL array (formats/arrays.py), and `any` for an argument of whatever type
 
@@ -26,6 +26,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -44,8 +45,9 @@ from headwater.core.limits import (
     KERNEL_TEMPLATE_CHARACTERS_MAX,
     KERNEL_VALUE_BYTES_MAX,
 )
-from headwater.formats.arrays import array_form
-from headwater.formats.engine_types import INTERVAL_TYPE
+from headwater.core.types import SqlType, array_of, list_of, numeric
+from headwater.formats.arrow import arrow_type
+from headwater.formats.engine_types import INTERVAL_TYPE, spark_type
 from headwater.sql.select.kernels.errors import KernelError, marked_text
 from headwater.sql.select.kernels.stops import running_for
 
@@ -53,51 +55,7 @@ Interval: TypeAlias = "tuple[int, int, int]"
 Mask: TypeAlias = "npt.NDArray[np.bool_]"
 Quick: TypeAlias = "Callable[..., tuple[pa.Array, Mask | None] | None]"
 
-_ARROW: Final[dict[str, pa.DataType]] = {
-    "bool": pa.bool_(),
-    "int2": pa.int16(),
-    "int4": pa.int32(),
-    "int8": pa.int64(),
-    "float4": pa.float32(),
-    "float8": pa.float64(),
-    "text": pa.string(),
-    "bytea": pa.binary(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us"),
-    "timestamptz": pa.timestamp("us", tz="UTC"),
-    "interval": INTERVAL_TYPE,
-    "decimal(38,0)": pa.decimal128(38, 0),
-}
-_DUCKDB: Final[dict[str, str]] = {
-    "bool": "BOOLEAN",
-    "int2": "SMALLINT",
-    "int4": "INTEGER",
-    "int8": "BIGINT",
-    "float4": "FLOAT",
-    "float8": "DOUBLE",
-    "text": "VARCHAR",
-    "bytea": "BLOB",
-    "date": "DATE",
-    "timestamp": "TIMESTAMP",
-    "timestamptz": "TIMESTAMPTZ",
-    "interval": "INTERVAL",
-    "decimal(38,0)": "DECIMAL(38,0)",
-}
-_SPARK: Final[dict[str, str]] = {
-    "bool": "boolean",
-    "int2": "smallint",
-    "int4": "int",
-    "int8": "bigint",
-    "float4": "float",
-    "float8": "double",
-    "text": "string",
-    "bytea": "binary",
-    "date": "date",
-    "timestamp": "timestamp_ntz",
-    "timestamptz": "timestamp",
-    "interval": "struct<months:int,days:int,microseconds:bigint>",
-    "decimal(38,0)": "decimal(38,0)",
-}
+DECIMAL: Final = "decimal(38,0)"
 _ARRAY_ITEM_BYTES: Final = 16  # where it begins, and about as much again
 
 
@@ -114,25 +72,20 @@ class Kernel:
     """The same, Python once per row: what `function` is for some rows, or for all."""
 
 
+@lru_cache
+def type_of(name: str) -> SqlType:
+    """The type that a name of the vocabulary means."""
+    if name.startswith("array("):
+        return array_of(type_of(name[6:-1]))
+    if name.endswith("[]"):
+        return list_of(type_of(name[:-2]))
+    return numeric(0) if name == DECIMAL else SqlType(name)
+
+
+@lru_cache
 def arrow_of(name: str) -> pa.DataType:
     """The Arrow form of a type of the vocabulary."""
-    if name.startswith("array("):
-        return array_form(arrow_of(name[6:-1]))
-    return pa.list_(arrow_of(name[:-2])) if name.endswith("[]") else _ARROW[name]
-
-
-def duckdb_of(name: str) -> str:
-    """DuckDB's name of a type of the vocabulary."""
-    if name.startswith("array("):
-        return f"STRUCT(elements {duckdb_of(name[6:-1])}[], shape INTEGER[])"
-    return duckdb_of(name[:-2]) + "[]" if name.endswith("[]") else _DUCKDB[name]
-
-
-def spark_of(name: str) -> str:
-    """Spark's name of a type of the vocabulary."""
-    if name.startswith("array("):
-        return f"struct<elements:array<{spark_of(name[6:-1])}>,shape:array<int>>"
-    return f"array<{spark_of(name[:-2])}>" if name.endswith("[]") else _SPARK[name]
+    return arrow_type(type_of(name))
 
 
 def row_wise(
@@ -270,13 +223,13 @@ def array_of_values(values: Iterable[Any], name: str) -> pa.Array:
     """The reverse of `values_of`, for a type of the vocabulary."""
     match name:
         case "text" | "bytea":
-            return _text_array(values, _ARROW[name])
+            return _text_array(values, arrow_of(name))
         case "interval":
             return interval_array(list(values))
         case "date":
             return _number_array(values, pa.int32()).cast(pa.date32())
         case "timestamp" | "timestamptz":
-            return _number_array(values, pa.int64()).cast(_ARROW[name])
+            return _number_array(values, pa.int64()).cast(arrow_of(name))
     if name.endswith("[]"):
         return _list_array(values, name)
     return _number_array(values, arrow_of(name))
@@ -505,8 +458,8 @@ def spark_function(kernel: Kernel) -> tuple[Callable[..., pa.Array], str]:
         return _checked(pa.concat_arrays(values), pa.array(errors, pa.string()))
 
     if not kernel.raises:
-        return plain, spark_of(kernel.returns)
-    return guarded, f"struct<value:{spark_of(kernel.returns)},error:string>"
+        return plain, spark_type(type_of(kernel.returns))
+    return guarded, f"STRUCT<value: {spark_type(type_of(kernel.returns))}, error: STRING>"
 
 
 def _checked(values: pa.Array, errors: pa.Array) -> pa.Array:

@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.core.errors import UserError
+from headwater.formats.engine_types import duckdb_working, spark_type
 from headwater.formats.jsonb import print_value
 from headwater.sql.select.kernels import (
     KERNELS,
@@ -42,11 +43,10 @@ from headwater.sql.select.kernels.kernel import (
     arrow_of,
     conform,
     duckdb_function,
-    duckdb_of,
     interval_array,
     row_wise,
-    spark_of,
     stored_form,
+    type_of,
     values_of,
 )
 from headwater.sql.select.kernels.number_patterns import shown
@@ -284,8 +284,8 @@ def test_every_type_of_the_vocabulary_has_a_name_in_both_engines() -> None:
     for kernel in KERNELS:
         for name in (*kernel.arguments, kernel.returns):
             if name != "any":
-                assert duckdb_of(name)
-                assert spark_of(name)
+                assert duckdb_working(type_of(name))
+                assert spark_type(type_of(name))
                 assert arrow_of(name) is not None
 
 
@@ -301,7 +301,7 @@ def test_a_kernel_fails_in_duckdb_with_its_own_error() -> None:
 
 def test_in_spark_only_the_rows_that_fail_carry_an_error() -> None:
     function, returns = spark_function(KERNELS_BY_NAME["hw_text_to_int4"])
-    assert returns == "struct<value:int,error:string>"
+    assert returns == "STRUCT<value: INT, error: STRING>"
     rows = function(pa.array(["1", "x", None])).to_pylist()
     assert [row["value"] for row in rows] == [1, None, None]
     assert [row["error"] is None for row in rows] == [True, False, True]
@@ -310,7 +310,7 @@ def test_in_spark_only_the_rows_that_fail_carry_an_error() -> None:
 
 def test_a_kernel_that_never_fails_answers_spark_plainly() -> None:
     function, returns = spark_function(KERNELS_BY_NAME["hw_numeric_neg"])
-    assert returns == "string"
+    assert returns == "STRING"
     assert function(pa.array(["2.50", None])).to_pylist() == ["-2.50", None]
 
 
