@@ -12,7 +12,6 @@
     messages   bytes of the server's messages
     codec      bytes of the client's messages
     encode     Arrow batches to DataRow and CopyData, a column at a time
-    binary     Arrow columns to PostgreSQL's binary forms
     decode     arguments of Bind to text
 
 Nothing in here but `server` knows of sockets or of an event loop, so a test (or a

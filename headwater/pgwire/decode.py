@@ -1,6 +1,6 @@
 """Arguments of Bind, in whichever format, to the text the coordinator takes.
 
-Not here: the binary forms themselves (formats/copy_binary.py).
+Not here: the binary forms themselves (formats/binary.py).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from headwater.core.errors import UserError
 from headwater.core.types import SqlType
-from headwater.formats.copy_binary import binary_to_text
+from headwater.formats.binary import binary_to_text
 from headwater.pgwire.codec import decoded, malformed
 
 

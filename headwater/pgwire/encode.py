@@ -8,8 +8,8 @@ buffer of what comes out is the stream of messages as it stands: about 100 ns pe
 row, a tenth of what a loop needs.  For a few rows the loop is quicker, by the time
 it takes to set the join up (measured: 30 us against 170 us for one row).
 
-Not here: the binary form of a value (binary.py), its text (formats/text.py), when
-messages are sent (portal.py, copy.py).
+Not here: the forms of a value (formats/binary.py, formats/text.py), when messages are
+sent (portal.py, copy.py).
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from headwater.core.limits import ENCODE_BYTES_MAX, RESULT_BATCH_ROWS
 from headwater.core.relation import Column
 from headwater.core.types import SqlType
 from headwater.formats.batches import cut
-from headwater.formats.text import to_text
-from headwater.pgwire.binary import fixed, lengths_of, offsets_of, spliced, to_binary
+from headwater.formats.binary import to_binary
+from headwater.formats.byte_columns import fixed, lengths_of, offsets_of, spliced
+from headwater.formats.text import to_text, unescaped
 
 COPY_SIGNATURE: Final = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 COPY_TRAILER: Final = b"\xff\xff"
@@ -52,10 +53,6 @@ _TEXT_ESCAPES: Final = (
     ("\v", "\\v"),
 )
 _ESCAPED_CHARACTERS: Final = frozenset(character for character, _ in _TEXT_ESCAPES)
-_PLAIN_KINDS: Final = frozenset(
-    ("bool", "int2", "int4", "int8", "uint2", "uint4", "uint8", "float4", "float8", "numeric", "oid", "uuid")
-)
-"""Types whose text has nothing in it that COPY's text format could have to escape."""
 
 
 def slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -172,7 +169,7 @@ def _text_pieces(
     pieces: list[pa.Array | bytes] = []
     for array, column in zip(batch.columns, columns, strict=True):
         value = _text(array, column.type, names)
-        if column.type.kind not in _PLAIN_KINDS:
+        if not unescaped(column.type):
             value = escape_text(value, copy.delimiter)
         pieces += (pc.fill_null(value, copy.null).cast(pa.binary()), copy.delimiter.encode())
     return _line(pieces, batch.num_rows)

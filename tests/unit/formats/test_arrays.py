@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from headwater.core.errors import UserError
 from headwater.core.types import DATE, INT4, NUMERIC, TEXT, SqlType, array_of
 from headwater.formats.arrays import shape_of
-from headwater.formats.copy_binary import binary_to_text
+from headwater.formats.binary import binary_to_text, to_binary
 from headwater.formats.text import from_text, to_text
-from headwater.pgwire.binary import to_binary
 
 Array = tuple[Any, list[int]]  # nested lists of words, and the lower bounds
 

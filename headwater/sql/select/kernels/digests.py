@@ -1,6 +1,6 @@
 """Kernels over bytes: digests, and bytes written as text.
 
-Not here: bytea's own text (formats/text.py).
+Not here: bytea's own text (formats/kinds/bytea.py).
 """
 
 from __future__ import annotations

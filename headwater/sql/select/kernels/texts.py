@@ -14,7 +14,7 @@ from regex import Match
 from headwater.core import pace
 from headwater.core.errors import UserError, not_supported
 from headwater.core.quoting import literal, quoted
-from headwater.formats.text import one_byte, shown_byte
+from headwater.formats.kinds.texts import one_byte, shown_byte
 from headwater.sql.select.kernels import regex, text_columns
 from headwater.sql.select.kernels.kernel import Kernel, check_length, columnar, pieces, row_wise
 

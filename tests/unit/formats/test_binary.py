@@ -35,9 +35,8 @@ from headwater.core.types import (
     map_of,
     numeric,
 )
-from headwater.formats.copy_binary import binary_to_text
+from headwater.formats.binary import binary_to_text, to_binary
 from headwater.formats.text import from_text, to_text
-from headwater.pgwire.binary import to_binary
 from tests.support.stored import stored_column
 from tests.unit.pgwire.recorded import RECORD, RECORDED
 
