@@ -46,6 +46,7 @@ from headwater.core.limits import (
 from headwater.core.quoting import quoted
 from headwater.core.relation import Column, Relation
 from headwater.core.time import TIMESTAMP_END, interval_left, interval_start
+from headwater.core.types import FLOATS
 from headwater.formats.arrow import state_schema
 from headwater.persist.signed import DIFF, signed_sql
 from headwater.sql.select import ambiguous, picked_columns
@@ -151,7 +152,7 @@ def netted(signed: str, names: list[str], columns: tuple[Column, ...]) -> str:
     listed, diff = ", ".join(names), f"sum({DIFF})::BIGINT"
     keys = [listed] if listed else []
     for name, column in zip(names, columns, strict=True):
-        if column.type.kind in ("float4", "float8"):
+        if column.type.kind in FLOATS:
             keys.append(f"({name} = 0 AND signbit({name}))")
         elif ambiguous(column.type) and (column.type.element is not None or column.type.fields):
             keys.append(f"CAST({name} AS VARCHAR)")

@@ -21,6 +21,7 @@ from headwater.formats import text_arrays, text_nested
 from headwater.formats.arrow import arrow_type
 from headwater.formats.columns import combined
 from headwater.formats.kinds import KINDS
+from headwater.formats.kinds.kind import as_text, unchanged
 
 _CONTAINERS_TO_TEXT = {
     "array": text_arrays.array_to_text,
@@ -59,3 +60,9 @@ def unescaped(type_: SqlType) -> bool:
     """Whether no text of the type has anything in it that COPY's text format could have to escape."""
     kind = KINDS.get(type_.kind)
     return kind is not None and kind.unescaped
+
+
+def written_alike(type_: SqlType) -> bool:
+    """Whether any text is a value of the type, stored and shown as it is."""
+    kind = KINDS.get(type_.kind)
+    return kind is not None and kind.from_text is unchanged and kind.to_text is as_text

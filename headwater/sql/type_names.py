@@ -20,6 +20,7 @@ from headwater.core.errors import UserError, not_supported
 from headwater.core.limits import TYPE_DEPTH_MAX
 from headwater.core.types import (
     FACTS,
+    INTERVAL,
     NUMERIC_DIGITS_MAX,
     SqlType,
     array_of,
@@ -34,12 +35,9 @@ Modifier = tuple[int, int]
 """A number in the parentheses after a name, and its position."""
 
 _WITHOUT_NAME: Final = frozenset({"array", "list", "map", "record", "void"})
-_OWN_KINDS: Final = frozenset({"uint2", "uint4", "uint8", "mz_timestamp", "mz_aclitem"})
-_BY_PG_NAME: Final = (
-    {facts.pg_name: kind for kind, facts in FACTS.items() if kind not in _WITHOUT_NAME}
-    | {kind: kind for kind in _OWN_KINDS}
-    | dict.fromkeys(FACTS["regproc"].aliases, "regproc")
-)
+_BY_PG_NAME: Final = {
+    facts.pg_name: kind for kind, facts in FACTS.items() if kind not in _WITHOUT_NAME
+} | dict.fromkeys(FACTS["regproc"].aliases, "regproc")
 
 NUMERIC_PRECISION_MAX: Final = NUMERIC_DIGITS_MAX + 1
 LENGTH_MAX: Final = 10_485_760
@@ -105,8 +103,8 @@ def render_type(type_: SqlType) -> str:
                 return f"map[pg_catalog.text=>{inner}]"
     if type_.kind == '"char"':
         return 'pg_catalog."char"'
-    schema = "mz_catalog" if type_.kind in _OWN_KINDS else "pg_catalog"
-    name = f"{schema}.{FACTS[type_.kind].pg_name}"
+    facts = FACTS[type_.kind]
+    name = f"{facts.schema_name}.{facts.pg_name}"
     if type_.kind == "numeric" and type_.scale is not None:
         return f"{name}({NUMERIC_PRECISION_MAX}, {type_.scale})"
     modifier = type_.length if type_.length is not None else type_.scale
@@ -175,27 +173,27 @@ def _modifiers(cursor: Cursor) -> tuple[Modifier, ...]:
 
 def _modified(kind: str, modifiers: tuple[Modifier, ...], position: int) -> SqlType:
     """A kind with its modifiers, if it takes them."""
-    name = FACTS[kind].name
-    match kind, modifiers:
-        case "numeric", ((precision, at),):
+    name, meaning = FACTS[kind].name, FACTS[kind].modifier
+    match meaning, modifiers:
+        case "scale", ((precision, at),):
             _check(precision, f"precision for type {name}", 1, NUMERIC_PRECISION_MAX, at)
             return SqlType(kind, scale=0)
-        case "numeric", ((precision, at), (scale, scale_at)):
+        case "scale", ((precision, at), (scale, scale_at)):
             # The precision is checked and then forgotten; the scale is the type.
             _check(precision, f"precision for type {name}", 1, NUMERIC_PRECISION_MAX, at)
             _check(scale, f"scale for type {name}", 0, precision, scale_at)
             return SqlType(kind, scale=scale)
-        case (("char" | "varchar"), ((length, at),)):
+        case "length", ((length, at),):
             _check(length, f"length for type {name}", 1, LENGTH_MAX, at)
             return SqlType(kind, length=length)
-        case (("time" | "timestamp" | "timestamptz"), ((digits, at),)):
+        case "precision", ((digits, at),):
             _check(digits, f"precision for type {name}", 0, FRACTION_DIGITS_MAX, at)
             return SqlType(kind, scale=digits)
-        case "interval", ((digits, at),):
+        case "", ((digits, at),) if kind == INTERVAL.kind:
             _check(digits, f"precision for type {name}", 0, FRACTION_DIGITS_MAX, at)
             raise not_supported("a precision of interval columns", position=position)
-        case (("numeric" | "char" | "varchar" | "time" | "timestamp" | "timestamptz"), _):
-            raise UserError("invalid type modifier", "22023", position=position)
+    if meaning:
+        raise UserError("invalid type modifier", "22023", position=position)
     shown = FACTS[kind].pg_name
     raise UserError(f'type modifier is not allowed for type "{shown}"', "42601", position=position)
 

@@ -8,10 +8,8 @@ from typing import Final
 
 from headwater.core.types import FACTS, SqlType, format_type, modifier_of, oid_of
 
-# Element types a client cannot name in a column; they are in the list because results have them.
-_PSEUDO_KINDS: Final = frozenset({"record", "unknown", "void"})
-# Families of types: each column has one of its own, with its element.
-_GENERIC_KINDS: Final = frozenset({"array"})
+# Categories of what a client cannot name in a column; in the list because results have them.
+_PSEUDO: Final = frozenset("PX")
 _ALIGNMENTS: Final = {1: "c", 2: "s", 4: "i", 8: "d"}
 
 
@@ -27,6 +25,8 @@ class TypeRow:
     array_oid: int
     pseudo: bool
     schema_name: str
+    preferred: bool
+    collation_oid: int
 
     @property
     def id(self) -> str:
@@ -43,10 +43,6 @@ class TypeRow:
     @property
     def storage(self) -> str:
         return "x" if self.size == -1 else "p"
-
-    @property
-    def collation_oid(self) -> int:
-        return collation_oid(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +66,11 @@ def type_id(oid: int) -> str:
     return f"s{10_000 + oid}"
 
 
-def collation_oid(pg_name: str) -> int:
-    """The collation of a type, as PostgreSQL has it: `default`, `C` for names, none for others."""
-    if pg_name in ("text", "varchar", "bpchar", "_text", "_varchar", "_bpchar"):
-        return 100
-    return 950 if pg_name in ("name", "_name") else 0
-
-
 def _rows() -> tuple[TypeRow, ...]:
     rows = []
-    for kind, facts in FACTS.items():
-        if kind in _GENERIC_KINDS:
+    for facts in FACTS.values():
+        if not facts.oid:  # an array has one with its element
             continue
-        schema_name = "mz_catalog" if facts.oid >= 16_384 else "pg_catalog"
         rows.append(
             TypeRow(
                 facts.oid,
@@ -91,13 +79,19 @@ def _rows() -> tuple[TypeRow, ...]:
                 facts.category,
                 0,
                 facts.array_oid,
-                kind in _PSEUDO_KINDS,
-                schema_name,
+                facts.category in _PSEUDO,
+                facts.schema_name,
+                facts.preferred,
+                facts.collation_oid,
             )
         )
         if facts.array_oid:
-            name = f"_{facts.pg_name}"
-            rows.append(TypeRow(facts.array_oid, name, -1, "A", facts.oid, 0, False, schema_name))
+            name, collation = f"_{facts.pg_name}", facts.collation_oid
+            rows.append(
+                TypeRow(
+                    facts.array_oid, name, -1, "A", facts.oid, 0, False, facts.schema_name, False, collation
+                )
+            )
     return tuple(sorted(rows, key=lambda row: row.oid))
 
 

@@ -16,6 +16,7 @@ from headwater.coordinator.ddl import DdlScope, Outcome, already_exists, does_no
 from headwater.core.errors import InvariantViolation, UserError
 from headwater.core.limits import SECRET_BYTES_MAX
 from headwater.core.relation import Relation
+from headwater.core.types import BYTEA, TEXT
 from headwater.sql.cursor import Name, SqlText
 from headwater.sql.secret_values import HIDDEN_VALUE, concealed
 from headwater.sql.select import plan_query
@@ -46,7 +47,7 @@ async def _evaluate(session: SqlSession, expression: SqlText) -> bytes:
     if query.relation_ids:
         raise UserError("the value of a secret cannot depend on relations", "0A000", position=position)
     kind = query.columns()[0].type.kind
-    if kind not in ("text", "bytea", "varchar"):
+    if kind not in (TEXT.kind, BYTEA.kind, "varchar"):
         raise UserError(
             f"the value of a secret must be of type text or bytea, not {query.columns()[0].type}",
             "42804",

@@ -33,6 +33,7 @@ from headwater.core.types import (
     FLOAT4,
     FLOAT8,
     INT2,
+    INT2VECTOR,
     INT4,
     INT8,
     INTERVAL,
@@ -50,6 +51,7 @@ from headwater.core.types import (
     SqlType,
     array_of,
     numeric,
+    oid_of,
 )
 
 # Upstream's oid, its array's oid, our type.
@@ -78,11 +80,10 @@ _PLAIN: Final[tuple[tuple[int, int, SqlType], ...]] = (
     (3802, 3807, JSONB),
     *((FACTS[kind].oid, FACTS[kind].array_oid, SqlType(kind)) for kind in RANGES),
 )
-_INT2VECTOR_OID: Final = 22
 
 _SCALARS: Final[dict[int, SqlType]] = {
     **{oid: type_ for oid, _, type_ in _PLAIN},
-    _INT2VECTOR_OID: SqlType("int2vector"),
+    oid_of(INT2VECTOR): INT2VECTOR,
 }
 _ELEMENTS: Final[dict[int, SqlType]] = {array_oid: type_ for _, array_oid, type_ in _PLAIN}
 
@@ -132,12 +133,12 @@ def _modified(type_: SqlType, typmod: int) -> SqlType:
     """With length or precision, as pg_attribute.atttypmod packs them."""
     if typmod < 0:
         return type_
-    match type_.kind:
-        case "char" | "varchar":
+    match FACTS[type_.kind].modifier:
+        case "length":
             return replace(type_, length=typmod - 4)
-        case "time" | "timestamp" | "timestamptz":
+        case "precision":
             return replace(type_, scale=typmod)
-        case "numeric":
+        case "scale":
             return _numeric(typmod - 4)
         case _:
             return type_  # an interval's fields and precision say nothing about how it is kept

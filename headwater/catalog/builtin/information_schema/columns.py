@@ -11,7 +11,7 @@ from headwater.catalog.builtin.objects import Listed, relations_of, session_obje
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import BuiltinTable, Columns
 from headwater.catalog.builtin.types import TYPES_BY_OID, type_facts
-from headwater.core.types import NUMERIC_DIGITS_MAX, SqlType
+from headwater.core.types import FACTS, NUMERIC_DIGITS_MAX, SqlType
 
 
 def _rows(objects: Sequence[Listed]) -> Columns:
@@ -63,31 +63,26 @@ class _Measures:
 
 
 _TEXT_OCTETS: Final = 1 << 30
-_FIXED: Final = {
-    "int2": _Measures(precision=16, radix=2, scale=0),
-    "int4": _Measures(precision=32, radix=2, scale=0),
-    "int8": _Measures(precision=64, radix=2, scale=0),
-    "float4": _Measures(precision=24, radix=2),
-    "float8": _Measures(precision=53, radix=2),
-    "date": _Measures(datetime_precision=0),
-    "interval": _Measures(datetime_precision=6),
-    "text": _Measures(octets=_TEXT_OCTETS),
-}
+_DEFAULT_COLLATION_OID: Final = 100
 
 
 @lru_cache(maxsize=1_024)
 def _measures(type_: SqlType) -> _Measures:
-    match type_.kind:
-        case "char" | "varchar":
-            length = type_.length
-            return _Measures(length=length, octets=_TEXT_OCTETS if length is None else length * 4)
-        case "numeric" if type_.scale is not None:
-            return _Measures(precision=NUMERIC_DIGITS_MAX + 1, radix=10, scale=type_.scale)
-        case "numeric":
+    facts = FACTS[type_.kind]
+    if facts.modifier == "scale":
+        if type_.scale is None:
             return _Measures(radix=10)
-        case "time" | "timestamp" | "timestamptz":
-            return _Measures(datetime_precision=6 if type_.scale is None else type_.scale)
-    return _FIXED.get(type_.kind, _Measures())
+        return _Measures(precision=NUMERIC_DIGITS_MAX + 1, radix=10, scale=type_.scale)
+    if facts.family == "signed":
+        return _Measures(precision=8 * facts.size, radix=2, scale=0)
+    if facts.bits is not None:
+        return _Measures(precision=facts.bits, radix=2)
+    if facts.fraction_digits is not None:
+        return _Measures(datetime_precision=facts.fraction_digits if type_.scale is None else type_.scale)
+    if facts.collation_oid == _DEFAULT_COLLATION_OID:
+        length = type_.length
+        return _Measures(length=length, octets=_TEXT_OCTETS if length is None else length * 4)
+    return _Measures()
 
 
 def _data_type(type_: SqlType) -> str:

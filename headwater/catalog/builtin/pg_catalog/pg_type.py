@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from headwater.catalog.builtin.objects import SYSTEM_ROLE_OID
 from headwater.catalog.builtin.shape import shape
@@ -23,7 +22,7 @@ def _fixed(builtins: Sequence[BuiltinTable]) -> Columns:
         "typbyval": [t.by_value for t in TYPES],
         "typtype": ["p" if t.pseudo else "r" if t.category == "R" else "b" for t in TYPES],
         "typcategory": [t.category for t in TYPES],
-        "typispreferred": [t.name in _PREFERRED for t in TYPES],
+        "typispreferred": [t.preferred for t in TYPES],
         "typisdefined": True,
         "typdelim": ",",
         "typrelid": 0,
@@ -45,10 +44,6 @@ def _fixed(builtins: Sequence[BuiltinTable]) -> Columns:
         "typndims": 0,
         "typcollation": [t.collation_oid for t in TYPES],
     }
-
-
-# The type of its category that others turn into most willingly.
-_PREFERRED: Final = frozenset({"bool", "float8", "oid", "text", "timestamptz", "interval"})
 
 
 RELATION = BuiltinTable(

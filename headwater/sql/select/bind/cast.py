@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headwater.core.errors import UserError, not_supported
-from headwater.core.types import INT4, INT8, OID, TEXT, UNKNOWN, SqlType
+from headwater.core.types import INT4, INT8, OID, TEXT, TEXTS, UNKNOWN, SqlType
 from headwater.sql.select.bind.clause import Clause
 from headwater.sql.select.bind.coerce import castable, coerce
 from headwater.sql.select.bind.operator import equal, scalar
@@ -42,7 +42,7 @@ _NAMED = {
     "regnamespace": ("pg_namespace", "nspname"),
     "regproc": ("pg_proc", "proname"),
 }
-_TEXTS = ("text", "varchar", "char", "name", "unknown")
+_TEXTS = (*TEXTS, UNKNOWN.kind)
 
 
 def type_cast(clause: Clause, syntax: CastTo, bind: Bind) -> Expression:

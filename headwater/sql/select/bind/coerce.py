@@ -17,12 +17,9 @@ from headwater.core.errors import UserError
 from headwater.core.types import (
     BOOL,
     FACTS,
-    FLOAT8,
-    INTERVAL,
     NUMERIC_DIGITS_MAX,
-    OID,
+    SIGNED,
     TEXT,
-    TIMESTAMPTZ,
     UNKNOWN,
     SqlType,
     array_of,
@@ -38,10 +35,13 @@ from headwater.sql.select.plan.nodes import Case, Cast, Constant, Expression, Pa
 Context = Literal["implicit", "assignment", "explicit"]
 
 _RANK: Final = {"implicit": 0, "assignment": 1, "explicit": 2}
-_PREFERRED: Final = frozenset(type_.kind for type_ in (BOOL, TEXT, FLOAT8, OID, TIMESTAMPTZ, INTERVAL))
-_INTEGER_DIGITS: Final = {"int2": 5, "int4": 10, "int8": 19, "uint2": 5, "uint4": 10, "uint8": 20}
+_INTEGER_DIGITS: Final = {
+    kind: len(str(facts.bounds[1]))
+    for kind, facts in FACTS.items()
+    if facts.bounds and facts.family in ("signed", "unsigned")
+}
 _FOLDED: Final = frozenset(_INTEGER_DIGITS)
-_STRINGS: Final = ("text", "varchar", "name", "unknown")
+_STRINGS: Final = ("text", "varchar", "name", UNKNOWN.kind)
 
 
 def category(type_: SqlType) -> str:
@@ -51,7 +51,7 @@ def category(type_: SqlType) -> str:
 
 def preferred(type_: SqlType) -> bool:
     """Whether PostgreSQL prefers it among its category."""
-    return type_.kind in _PREFERRED
+    return FACTS[type_.kind].preferred
 
 
 def same(left: SqlType, right: SqlType) -> bool:
@@ -123,7 +123,7 @@ def _folded(value: Expression, target: SqlType) -> Constant | None:
             return (
                 Constant(value.value, target) if digits + (target.scale or 0) <= NUMERIC_DIGITS_MAX else None
             )
-        if _INTEGER_DIGITS[source.kind] <= _INTEGER_DIGITS[target.kind] and source.kind[0] == "i":
+        if _INTEGER_DIGITS[source.kind] <= _INTEGER_DIGITS[target.kind] and source.kind in SIGNED:
             return Constant(value.value, target)
     if source.kind == target.kind == "numeric" and source.scale is not None:
         if target.scale is None and len(value.value.partition(".")[2]) < source.scale:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from headwater.core import pace
 from headwater.core.errors import UserError, not_supported
-from headwater.core.types import BOOL, UNKNOWN, SqlType, array_of, list_of
+from headwater.core.types import BOOL, INT2VECTOR, TEXTS, UNKNOWN, SqlType, array_of, list_of
 from headwater.sql.select.bind import operator as operators
 from headwater.sql.select.bind.cast import cast_to, type_cast
 from headwater.sql.select.bind.clause import Clause
@@ -58,7 +58,7 @@ from headwater.sql.select.plan.nodes import (
     Subquery,
 )
 
-_COLLATED = ("text", "varchar", "char", "name", "unknown")
+_COLLATED = (*TEXTS, UNKNOWN.kind)
 _COLLATIONS = ("default", "C", "POSIX", "ucs_basic", "c")
 
 
@@ -151,7 +151,7 @@ def _subscripted(clause: Clause, value: Expression, syntax: Subscript) -> Expres
         )
         for place in syntax.places
     ]
-    if value.type.kind in ("array", "int2vector"):
+    if value.type.kind in ("array", INT2VECTOR.kind):
         inner = value.type.element
         own = 1 if inner is not None and inner.kind in ("list", "map") else len(places)
         value = operators.array_part(clause.planning, value, places[:own], syntax.at)

@@ -13,14 +13,21 @@ from headwater.core.errors import UserError, not_supported
 from headwater.core.quoting import backquoted, literal
 from headwater.core.types import (
     BOOL,
+    BYTEA,
     FACTS,
     FLOAT8,
+    INT2,
+    INT2VECTOR,
     INT4,
     INT8,
     JSONB,
     MZ_TIMESTAMP,
+    NUMBERS,
+    SIGNED,
     TEXT,
+    UINT8,
     UNKNOWN,
+    UNSIGNED,
     SqlType,
     array_of,
     numeric,
@@ -57,11 +64,9 @@ from headwater.sql.select.plan.nodes import (
 
 COMPARISONS: Final = ("=", "<>", "<", "<=", ">", ">=", "is distinct from")
 
-_SIGNED: Final = frozenset(("int2", "int4", "int8"))
-_UNSIGNED: Final = frozenset(("uint2", "uint4", "uint8"))
-_NUMBERS: Final = frozenset(
-    ("int2", "int4", "int8", "uint2", "uint4", "uint8", "float4", "float8", "numeric")
-)
+_SIGNED: Final = frozenset(SIGNED)
+_UNSIGNED: Final = frozenset(UNSIGNED)
+_NUMBERS: Final = frozenset(NUMBERS)
 
 
 def operation(planning: Planning, symbol: str, operands: tuple[Expression, ...], at: int) -> Expression:
@@ -89,7 +94,7 @@ def _met(planning: Planning, left: Expression, right: Expression, at: int) -> tu
     """
     kinds = {left.type.kind, right.type.kind}
     times = all(castable(side.type, MZ_TIMESTAMP, "implicit") for side in (left, right))
-    if "mz_timestamp" in kinds and len(kinds) == 2 and times:
+    if MZ_TIMESTAMP.kind in kinds and len(kinds) == 2 and times:
         return coerce(planning, left, MZ_TIMESTAMP, at), coerce(planning, right, MZ_TIMESTAMP, at)
     if kinds & _UNSIGNED and kinds & _SIGNED:
         return _signed(planning, left, right, at)
@@ -110,7 +115,7 @@ def _signed(
         literal = Constant(other.value, unsigned.type)
         if int(other.value) < 2 ** (8 * FACTS[unsigned.type.kind].size):
             return (unsigned, literal) if unsigned is left else (literal, unsigned)
-    wide = numeric(0) if unsigned.type.kind == "uint8" else INT8
+    wide = numeric(0) if unsigned.type == UINT8 else INT8
     return coerce(planning, left, wide, at), coerce(planning, right, wide, at)
 
 
@@ -202,8 +207,8 @@ def compare_any_item(
     if array.type == UNKNOWN:
         element = value.type if value.type != UNKNOWN else TEXT
         array = coerce(planning, array, array_of(element), at)
-    if array.type.kind == "int2vector":
-        array = coerce(planning, array, array_of(SqlType("int2")), at)
+    if array.type == INT2VECTOR:
+        array = coerce(planning, array, array_of(INT2), at)
     if array.type.kind not in ("array", "list"):
         raise UserError(
             f"op {quantifier.upper()}/ALL (array) requires array on right side", "42809", position=at + 1
@@ -296,7 +301,7 @@ def like(
     at: int,
 ) -> Expression:
     """LIKE, ILIKE and SIMILAR TO."""
-    if value.type != UNKNOWN and not castable(value.type, TEXT, "implicit") and value.type.kind != "bytea":
+    if value.type != UNKNOWN and not castable(value.type, TEXT, "implicit") and value.type != BYTEA:
         symbol = "~~*" if word == "ilike" else "~~" if word == "like" else "~"
         raise no_operator(symbol, (), (value, pattern), at)
     if word == "similar":
@@ -355,8 +360,8 @@ Place: TypeAlias = "tuple[Expression | None, Expression | None, bool]"
 
 def array_part(planning: Planning, value: Expression, places: Sequence[Place], at: int) -> Expression:
     """`a[i][j]`, or a slice if any of them is: `a[low:high][j]`, where `j` means `1:j`."""
-    if value.type.kind == "int2vector":
-        value = coerce(planning, value, array_of(SqlType("int2")), at)
+    if value.type == INT2VECTOR:
+        value = coerce(planning, value, array_of(INT2), at)
     if len(places) > DIMENSIONS_MAX:
         raise too_many_dimensions(len(places))
     for bound in (bound for low, high, _ in places for bound in (low, high) if bound is not None):

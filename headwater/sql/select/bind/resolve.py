@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from headwater.core.errors import UserError
-from headwater.core.types import TEXT, SqlType, array_of, list_of, map_of, numeric
+from headwater.core.types import INT2VECTOR, TEXT, SqlType, array_of, list_of, map_of, numeric
 from headwater.sql.select.bind.coerce import castable, category, common_numeric, common_type, preferred, same
 from headwater.sql.select.bind.types_by_name import type_name
 from headwater.sql.select.functions.entry import Function, Wanted
@@ -96,10 +96,10 @@ def _accepts(wanted: Wanted, type_: SqlType) -> bool:
     if wanted == "numeric":
         return castable(type_, numeric(), "implicit")
     if wanted in _CONTAINERS:
-        return type_.kind == _CONTAINERS[wanted][0] or (wanted == "anyarray" and type_.kind == "int2vector")
+        return type_.kind == _CONTAINERS[wanted][0] or (wanted == "anyarray" and type_ == INT2VECTOR)
     if wanted == "anyrecord":
         return type_.kind == "record"
-    return wanted != "anynonarray" or type_.kind not in ("array", "list", "map", "int2vector")
+    return wanted != "anynonarray" or type_.kind not in ("array", "list", "map", INT2VECTOR.kind)
 
 
 def _exact(candidates: Sequence[Function], types: Sequence[SqlType]) -> Function | None:
@@ -227,7 +227,7 @@ def _element(function: Function, arguments: Sequence[Expression]) -> SqlType | N
             plain.append(argument)
         elif isinstance(wanted, str) and wanted in _CONTAINERS and argument.type.element is not None:
             inner.append(argument.type.element)
-        elif wanted == "anyarray" and argument.type.kind == "int2vector":
+        elif wanted == "anyarray" and argument.type == INT2VECTOR:
             inner.append(SqlType("int2"))
     if inner:
         return _element_of_containers(inner, plain)

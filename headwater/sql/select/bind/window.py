@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from headwater.core.errors import UserError, not_supported
-from headwater.core.types import INT8, INTERVAL, SqlType
+from headwater.core.types import FLOATS, INT8, INTERVAL, NUMERIC, SIGNED, SqlType
 from headwater.sql.select.bind.clause import Clause
 from headwater.sql.select.bind.coerce import castable, coerce, resolved_unknown
 from headwater.sql.select.bind.sorting import sort_key
@@ -21,7 +21,7 @@ from headwater.sql.select.plan.walk import free_column_ids
 
 Bind = Callable[[Clause, Syntax], Expression]
 
-_COUNTED: Final = ("int2", "int4", "int8", "float4", "float8", "numeric")
+_COUNTED: Final = (*SIGNED, *FLOATS, NUMERIC.kind)
 _TIMES: Final = ("date", "timestamp", "timestamptz")
 _ORDER: Final = {
     "unbounded preceding": 0,

@@ -168,7 +168,7 @@ def _sums() -> list[Function]:
     for type_ in (INT2, INT4):
         entries.append(_aggregate("sum", (type_,), INT8, "CAST(<<sum|{0}>> AS BIGINT)"))
     for type_ in (INT8, UINT2, UINT4, UINT8):
-        small = type_.kind in ("uint2", "uint4")
+        small = type_ in (UINT2, UINT4)
         returns = UINT8 if small else numeric(0)
         duckdb = f"CAST(<<sum|{{0}}>> AS {'UBIGINT' if small else 'DECIMAL(38,0)'})"
         spark = "CAST(<<sum|CAST({0} AS DECIMAL(38,0))>> AS DECIMAL(20,0))" if small else wide

@@ -20,14 +20,22 @@ from typing import Final, Literal
 from headwater.core.errors import not_supported
 from headwater.core.types import (
     FACTS,
-    RANGES,
+    FLOATS,
+    INT2,
+    INT2VECTOR,
+    OID,
     REGISTERED,
+    SIGNED,
     TEXT,
+    TEXTS,
     TIMESTAMP,
+    UNSIGNED,
     SqlType,
     array_of,
+    bounds_of,
     format_type,
     numeric,
+    stored,
 )
 from headwater.sql.select.functions.array_forms import (
     each,
@@ -74,21 +82,8 @@ class CastEntry:
     spark: Form | None
 
 
-_SIGNED: Final = ("int2", "int4", "int8")
-_UNSIGNED: Final = ("uint2", "uint4", "uint8")
-_FLOATS: Final = ("float4", "float8")
-_INTEGERS: Final = (*_SIGNED, *_UNSIGNED)
-_TEXTS: Final = ("text", "varchar", "char", "name")
-_OIDS: Final = ("oid", *REGISTERED)
-_BOUNDS: Final = {
-    "int2": (-(2**15), 2**15 - 1),
-    "int4": (-(2**31), 2**31 - 1),
-    "int8": (-(2**63), 2**63 - 1),
-    "uint2": (0, 2**16 - 1),
-    "uint4": (0, 2**32 - 1),
-    "uint8": (0, 2**64 - 1),
-    "oid": (0, 2**32 - 1),
-}
+_INTEGERS: Final = (*SIGNED, *UNSIGNED)
+_OIDS: Final = (OID.kind, *REGISTERED)
 
 
 # Integers
@@ -96,8 +91,8 @@ _BOUNDS: Final = {
 
 def _checked(engine: str, text: str, target: SqlType, kind: str) -> str:
     """A cast after a check of the range, with PostgreSQL's words."""
-    low, high = _BOUNDS[kind]
-    name = "OID" if kind == "oid" else FACTS[kind].name
+    low, high = bounds_of(kind)
+    name = FACTS[kind].name if kind in _INTEGERS else "OID"
     body = (
         f"CASE WHEN r IS NULL OR r BETWEEN {low} AND {high} THEN r"
         f" ELSE {failure(engine, f'{name} out of range', '22003')} END"
@@ -106,34 +101,34 @@ def _checked(engine: str, text: str, target: SqlType, kind: str) -> str:
 
 
 def _between_integers(engine: str, text: str, source: SqlType, target: SqlType) -> str:
-    low, high = _BOUNDS.get(target.kind, _BOUNDS["oid"])
-    source_low, source_high = _BOUNDS.get(source.kind, _BOUNDS["oid"])
+    low, high = bounds_of(target.kind)
+    source_low, source_high = bounds_of(source.kind)
     if low <= source_low and source_high <= high:
         return cast_to(engine, text, target)
-    native = target.kind in _SIGNED if engine == SPARK else target.kind in _INTEGERS
+    native = target.kind in SIGNED if engine == SPARK else target.kind in _INTEGERS
     if native:  # the engine's own check raises, and is translated
         return cast_to(engine, text, target)
     wide = cast_to(engine, text, numeric(0)) if engine == SPARK else text
-    return _checked(engine, wide, target, target.kind if target.kind in _BOUNDS else "oid")
+    return _checked(engine, wide, target, target.kind)
 
 
 def _integer_to_oid(engine: str, text: str, source: SqlType, target: SqlType) -> str:
     if source.kind == "int8":
-        return _checked(engine, text, target, "oid")
+        return _checked(engine, text, target, OID.kind)
     return f"(CAST({text} AS BIGINT) & 4294967295)"  # the same bits
 
 
 def _float_to_integer(engine: str, text: str, source: SqlType, target: SqlType) -> str:
     if engine == DUCKDB:
         return cast_to(engine, text, target)
-    if target.kind in _SIGNED:
+    if target.kind in SIGNED:
         return cast_to(engine, f"rint({text})", target)
     return _checked(engine, f"CAST(rint({text}) AS DECIMAL(38,0))", target, target.kind)
 
 
 def _numeric_to_integer(engine: str, text: str, source: SqlType, target: SqlType) -> str:
     if source.scale is None:
-        if target.kind in _SIGNED:
+        if target.kind in SIGNED:
             return call(engine, f"hw_numeric_to_{target.kind}", untrimmed(text))
         text, source = _fitted(engine, text, numeric(0)), numeric(0)
 
@@ -141,7 +136,7 @@ def _numeric_to_integer(engine: str, text: str, source: SqlType, target: SqlType
         if engine == DUCKDB and target.kind in _INTEGERS:
             return cast_to(engine, values[0], target)
         rounded = values[0] if source.scale == 0 else f"round({values[0]}, 0)"
-        if target.kind in _SIGNED:
+        if target.kind in SIGNED:
             return cast_to(engine, rounded, target)
         return _checked(engine, rounded, target, target.kind)
 
@@ -159,7 +154,7 @@ def _to_numeric(engine: str, text: str, source: SqlType, target: SqlType) -> str
         if target.scale is not None:
             return cast_to(engine, text, target)
         return f"CAST({text} AS {'STRING' if engine == SPARK else 'VARCHAR'})"
-    if source.kind in _FLOATS:
+    if source.kind in FLOATS:
         text = call(engine, f"hw_{source.kind}_to_numeric", cast_to(engine, text, SqlType("float8")))
         source = numeric()
     if target.scale is None:
@@ -205,15 +200,13 @@ def _to_text(engine: str, text: str, source: SqlType, target: SqlType) -> str:
     """Anything's text, without a length."""
     string = "STRING" if engine == SPARK else "VARCHAR"
     match source.kind:
-        case "text" | "varchar" | "name" | '"char"' | "uuid" | "json" | "jsonb" | "unknown" | "mz_aclitem":
-            return text
-        case kind if kind in RANGES and not source.zone:
-            return text
         case "char":
             return f"rtrim({text})" if engine == SPARK else f"rtrim({text}, ' ')"
         case "numeric":
             return numeric_bare(engine, text, source)
-        case kind if kind in (*_INTEGERS, *_OIDS, "bool", "mz_timestamp"):
+        case _ if stored(source) == "string" and not source.zone:
+            return text
+        case kind if kind == "bool" or FACTS[kind].bounds is not None:
             return f"CAST({text} AS {string})"
         case "bytea":
             return (
@@ -221,7 +214,7 @@ def _to_text(engine: str, text: str, source: SqlType, target: SqlType) -> str:
                 if engine == SPARK
                 else f"('\\x' || lower(hex({text})))"
             )
-        case kind:
+        case _:
             return call(engine, "hw_to_text", text, type_text(source, engine))
 
 
@@ -256,7 +249,7 @@ def _from_text(engine: str, text: str, source: SqlType, target: SqlType) -> str:
     read = _read(engine, f"hw_text_to_{target.kind}", text, target)
     if target.kind == "numeric":
         return _modified(engine, trimmed(engine, read), target)
-    if target.kind in _UNSIGNED:
+    if target.kind in UNSIGNED:
         return cast_to(engine, read, target)
     return _modified(engine, read, target)
 
@@ -274,7 +267,7 @@ def _modified(engine: str, text: str, target: SqlType) -> str:
         return text
     if target.kind == "numeric":
         return _fitted(engine, text, target)
-    if target.kind in ("timestamp", "timestamptz", "time") and target.scale < 6:
+    if FACTS[target.kind].modifier == "precision" and target.scale < 6:
         return call(engine, f"hw_{target.kind}_scale", text, str(target.scale))
     return text
 
@@ -361,7 +354,7 @@ def _from_jsonb(engine: str, text: str, source: SqlType, target: SqlType) -> str
     number = call(engine, "hw_jsonb_to_numeric", text, f"'{format_type(target.bare())}'")
     if target.kind == "numeric":
         return _to_numeric(engine, number, numeric(), target)
-    if target.kind in _FLOATS:
+    if target.kind in FLOATS:
         return _numeric_to_float(engine, number, numeric(), target)
     return _numeric_to_integer(engine, number, numeric(), target)
 
@@ -382,16 +375,16 @@ def _table() -> dict[tuple[str, str], tuple[Context, Make]]:
         ("uint4", ("uint8", "int8")),
     ):
         add((source,), targets, "implicit", _between_integers)
-    add(_INTEGERS, _FLOATS, "implicit", _native)
+    add(_INTEGERS, FLOATS, "implicit", _native)
     add(_INTEGERS, ("numeric",), "implicit", _to_numeric)
     add(("numeric",), ("numeric",), "implicit", _to_numeric)
-    add(_FLOATS, ("numeric",), "assignment", _to_numeric)
-    add(("numeric",), _FLOATS, "implicit", _numeric_to_float)
+    add(FLOATS, ("numeric",), "assignment", _to_numeric)
+    add(("numeric",), FLOATS, "implicit", _numeric_to_float)
     add(("numeric",), _INTEGERS, "assignment", _numeric_to_integer)
     add(("float4",), ("float8",), "implicit", _native)
     add(("float8",), ("float4",), "assignment", _float8_to_float4)
-    add(_FLOATS, _INTEGERS, "assignment", _float_to_integer)
-    add(_SIGNED, _OIDS, "implicit", _integer_to_oid)
+    add(FLOATS, _INTEGERS, "assignment", _float_to_integer)
+    add(SIGNED, _OIDS, "implicit", _integer_to_oid)
     add(_OIDS, ("int4", "int8"), "assignment", _between_integers)
     add(_OIDS, _OIDS, "implicit", _same)
     add(("int4",), ("bool",), "explicit", _integer_to_bool)
@@ -405,7 +398,7 @@ def _table() -> dict[tuple[str, str], tuple[Context, Make]]:
         lambda engine, text, source, target: call(engine, "hw_text_to_jsonb", text),
     )
     add(("jsonb",), ("json",), "assignment", _same)
-    add(("jsonb",), ("bool", "numeric", *_SIGNED, *_FLOATS), "explicit", _from_jsonb)
+    add(("jsonb",), ("bool", "numeric", *SIGNED, *FLOATS), "explicit", _from_jsonb)
     return table
 
 
@@ -421,8 +414,8 @@ def _add_times(add: Add) -> None:
     add(("timestamp", "timestamptz"), ("date",), "assignment", _between_days)
     add(("timestamp", "timestamptz", "interval"), ("time",), "assignment", _time_of_day)
     add(("time",), ("interval",), "implicit", _kernel("hw_time_to_interval"))
-    add(_SIGNED, ("mz_timestamp",), "implicit", _native)
-    add(_UNSIGNED, ("mz_timestamp",), "implicit", _native)
+    add(SIGNED, ("mz_timestamp",), "implicit", _native)
+    add(UNSIGNED, ("mz_timestamp",), "implicit", _native)
     add(("numeric",), ("mz_timestamp",), "implicit", lambda engine, text, source, target: _numeric_to_integer(
         engine, text, source, SqlType("int8")))  # fmt: skip
     add(("timestamp", "timestamptz", "date"), ("mz_timestamp",), "implicit", _to_mz_timestamp)
@@ -432,16 +425,16 @@ def _add_times(add: Add) -> None:
 
 
 def _add_texts(add: Add) -> None:
-    printable = tuple(kind for kind in FACTS if kind not in ("void", *_TEXTS))
-    add(printable, _TEXTS, "assignment", _text_cast(assignment=False))
-    add(_TEXTS, (*(kind for kind in READ_AS), *REGISTERED), "explicit", _from_text)
+    printable = tuple(kind for kind in FACTS if kind not in ("void", *TEXTS))
+    add(printable, TEXTS, "assignment", _text_cast(assignment=False))
+    add(TEXTS, (*(kind for kind in READ_AS), *REGISTERED), "explicit", _from_text)
     cut = _text_cast(assignment=False)
-    add(_TEXTS, ("text", "varchar"), "implicit", cut)
+    add(TEXTS, ("text", "varchar"), "implicit", cut)
     add(("text", "varchar", "char"), ("char",), "implicit", cut)
     add(("text", "varchar", "char"), ("name",), "implicit", cut)
     add(("name",), ("name",), "implicit", cut)
     add(("name",), ("char",), "assignment", cut)
-    add(_TEXTS, ('"char"',), "assignment", cut)
+    add(TEXTS, ('"char"',), "assignment", cut)
     add(('"char"',), ("text",), "implicit", cut)
     add(('"char"',), ("int4",), "explicit", _kernel("hw_byte_to_int4"))
     add(("int4",), ('"char"',), "explicit", _kernel("hw_int4_to_byte"))
@@ -478,12 +471,12 @@ def _entry(context: Context, make: Make) -> CastEntry:
 
 
 def _container_cast(source: SqlType, target: SqlType) -> CastEntry | None:
-    if source.element is not None and target.kind in _TEXTS:
+    if source.element is not None and target.kind in TEXTS:
         return _entry("assignment", _text_cast(assignment=False))
-    if target.element is not None and source.kind in _TEXTS:
+    if target.element is not None and source.kind in TEXTS:
         readable = target.kind == "array" and target.element.kind in ARRAYS_READ
         return _entry("explicit", _array_from_text) if readable and target.element.element is None else None
-    if source.kind == "int2vector" and target == array_of(SqlType("int2")):
+    if source == INT2VECTOR and target == array_of(INT2):
         return _entry("implicit", _vector_to_array)
     if source.element is None or target.element is None:
         return None
@@ -533,9 +526,7 @@ def _read_at_once(source: SqlType, target: SqlType) -> bool:
     if source.kind != "array" or target.kind != "array" or source.element is None or target.element is None:
         return False
     return (
-        source.element.kind in _TEXTS
-        and target.element.kind in READ_AS
-        and target.element.kind in ARRAYS_READ
+        source.element.kind in TEXTS and target.element.kind in READ_AS and target.element.kind in ARRAYS_READ
     )
 
 
@@ -564,7 +555,7 @@ def _array_from_text(engine: str, text: str, source: SqlType, target: SqlType) -
 
 
 def _record_cast(source: SqlType, target: SqlType) -> CastEntry | None:
-    if source.kind == "record" and target.kind in _TEXTS:
+    if source.kind == "record" and target.kind in TEXTS:
         return _entry("assignment", _text_cast(assignment=False))
     if source.kind == target.kind and source.fields == target.fields:
         return _entry("implicit", _same)

@@ -18,32 +18,7 @@ from collections.abc import Callable
 from typing import Final
 
 from headwater.core.errors import UserError, not_supported
-from headwater.core.types import (
-    BOOL,
-    BYTEA,
-    DATE,
-    FLOAT4,
-    FLOAT8,
-    INT2,
-    INT4,
-    INT8,
-    INTERVAL,
-    JSONB,
-    MZ_TIMESTAMP,
-    NAME,
-    OID,
-    RANGES,
-    TEXT,
-    TIME,
-    TIMESTAMP,
-    TIMESTAMPTZ,
-    UINT2,
-    UINT4,
-    UINT8,
-    UUID,
-    SqlType,
-    format_type,
-)
+from headwater.core.types import BOOL, FACTS, INT4, INTERVAL, JSONB, SqlType, format_type, unconstrained
 from headwater.sql.select.functions.array_forms import each, elements, mapped, named, whole_shape
 from headwater.sql.select.functions.entry import Form, Function, Wanted
 from headwater.sql.select.functions.forms import (
@@ -59,25 +34,24 @@ from headwater.sql.select.functions.forms import (
 )
 from headwater.sql.select.functions.written import native, untrimmed
 
-_PLAIN: Final = (
-    BOOL, INT2, INT4, INT8, UINT2, UINT4, UINT8, FLOAT4, FLOAT8, TEXT, NAME, SqlType('"char"'), BYTEA, DATE,
-    TIME, TIMESTAMP, TIMESTAMPTZ, UUID, OID, MZ_TIMESTAMP,
-)  # fmt: skip
+_PLAIN: Final = tuple(
+    SqlType(kind) for kind, facts in FACTS.items() if facts.compared in ("plainly", "as float", "as byte")
+)
 _BEYOND_ASCII: Final = "\u0080"
 _SYMBOLS: Final = ("=", "<>", "<", "<=", ">", ">=")
 
 
 def equality_key(engine: str, text: str, type_: SqlType) -> str:
     """An expression whose values are equal just when the typed values are."""
-    match type_.kind:
-        case "interval" if engine == SPARK:
+    match FACTS[type_.kind].compared:
+        case "as interval" if engine == SPARK:
             return _interval_key(text)
-        case "char":
+        case "as char":
             return f"rtrim({text})" if engine == SPARK else f"rtrim({text}, ' ')"
-        case "json":
+        case "never":
             raise _no_operator("=", type_)
-        case kind if kind in RANGES:
-            raise not_supported(f"comparing values of type {kind}")
+        case "not yet":
+            raise not_supported(f"comparing values of type {type_.kind}")
     if type_.element is not None and type_.kind != "map":
         return _element_keys(engine, text, type_)
     if type_.fields:
@@ -106,19 +80,19 @@ def _field_keys(engine: str, text: str, type_: SqlType, key_of: Callable[[str, s
 
 def sort_key(engine: str, text: str, type_: SqlType) -> str:
     """An expression whose values order as the typed values do."""
-    match type_.kind:
-        case "numeric" if type_.scale is None:
+    match FACTS[type_.kind].compared:
+        case "as numeric" if type_.scale is None:
             return f"hw_numeric_key({untrimmed(text)})"
-        case "jsonb":
+        case "as jsonb":
             return f"hw_jsonb_key({text})"
-        case '"char"':  # bytes beyond ASCII are stored in octal, and come last
+        case "as byte":  # those beyond ASCII are stored in octal, and come last
             return f"(CASE WHEN length({text}) > 1 THEN concat('{_BEYOND_ASCII}', {text}) ELSE {text} END)"
-        case kind if kind in ("json", "mz_aclitem"):
+        case "never" | "by text":
             raise _no_operator("<", type_)
-        case "map":
-            raise not_supported(f"ordering by {format_type(type_)}")
-        case kind if kind in RANGES:
-            raise not_supported(f"comparing values of type {kind}")
+        case "not yet":
+            raise not_supported(f"comparing values of type {type_.kind}")
+    if type_.kind == "map":
+        raise not_supported(f"ordering by {format_type(type_)}")
     _check_nested(type_)
     if type_.kind == "array":
         return _array_key(engine, text, type_)
@@ -168,8 +142,10 @@ def _check_nested(type_: SqlType) -> None:
     """Elements inside a container have no key of their own, so they must order natively."""
     inner = [field for _, field in type_.fields] if type_.element is None else [type_.element]
     for part in inner:
-        odd = part.kind in ("jsonb", "interval", "char", "map") or (
-            part.kind == "numeric" and part.scale is None
+        odd = (
+            part.kind == "map"
+            or FACTS[part.kind].compared in ("as jsonb", "as interval", "as char")
+            or unconstrained(part)
         )
         if odd:
             raise not_supported(f"ordering by {format_type(type_)}")
@@ -235,7 +211,7 @@ def _extreme(name: str) -> tuple[Form, Form]:
             listed = f"array({values})" if engine == SPARK else f"[{values}]"
             return numeric_call(engine, "hw_numeric_extreme", listed, f"'{name}'")
         # DuckDB's own takes 31 days for a month, and of 0 and -0 not always the first.
-        if types[0].kind in ("interval", "float4", "float8") and engine != SPARK:
+        if FACTS[types[0].kind].compared in ("as interval", "as float") and engine != SPARK:
             better = f"CASE WHEN p IS NULL OR q {'>' if name == 'greatest' else '<'} p THEN q ELSE p END"
             return f"list_reduce([{', '.join(texts)}], lambda p, q: {better})"
         if types[0].kind == "array":

@@ -30,6 +30,7 @@ from headwater.core.types import (
     UINT4,
     UINT8,
     SqlType,
+    bounds_of,
     numeric,
 )
 from headwater.sql.select.functions.entry import Form, Function, Wanted
@@ -57,7 +58,6 @@ from headwater.sql.select.functions.forms import (
 
 _SIGNED: Final = (INT2, INT4, INT8)
 _UNSIGNED: Final = (UINT2, UINT4, UINT8)
-_UNSIGNED_MAX: Final = {"uint2": 2**16 - 1, "uint4": 2**32 - 1, "uint8": 2**64 - 1}
 _WORDS: Final = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod"}
 _DUCKDB_WORDS: Final = {"+": "add({0}, {1})", "-": "subtract({0}, {1})", "*": "multiply({0}, {1})"}
 """By these names DuckDB's optimizer does not know what it could move to the other side or out of a sum."""
@@ -78,8 +78,9 @@ def _signed_spark(form: str, type_: SqlType) -> str:
 def _unsigned_spark(symbol: str, type_: SqlType) -> str:
     """Computed in a wider type, then checked against the range."""
     wide = "CAST({0} AS DECIMAL(38,0)) " + symbol + " CAST({1} AS DECIMAL(38,0))"
+    low, high = bounds_of(type_.kind)
     check = (
-        f"CASE WHEN r IS NULL OR r BETWEEN 0 AND {_UNSIGNED_MAX[type_.kind]} THEN r"
+        f"CASE WHEN r IS NULL OR r BETWEEN {low} AND {high} THEN r"
         f" ELSE {failure(SPARK, f'{type_.kind} out of range', '22003')} END"
     )
     return cast_to(SPARK, bound(SPARK, wide, check), type_)

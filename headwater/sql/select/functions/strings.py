@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from headwater.core.types import BOOL, BYTEA, INT4, INT8, TEXT, SqlType, array_of
+from headwater.core.types import BOOL, BYTEA, INT4, INT8, TEXT, UUID, SqlType, array_of
 from headwater.sql.select.functions.casts import find_cast
 from headwater.sql.select.functions.entry import Form, Function, Wanted
 from headwater.sql.select.functions.forms import (
@@ -266,7 +266,7 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     kernel_function("initcap", _T1, TEXT, "hw_initcap"),
     kernel_function("replace", _T3, TEXT, "hw_replace"),
     kernel_function("translate", _T3, TEXT, "hw_translate"),
-    native("gen_random_uuid", (), SqlType("uuid"), "CAST(uuid() AS VARCHAR)", "uuid()"),
+    native("gen_random_uuid", (), UUID, "CAST(uuid() AS VARCHAR)", "uuid()"),
     kernel_function("chr", (INT4,), TEXT, "hw_chr"),
     kernel_function("quote_ident", _T1, TEXT, "hw_quote_ident"),
     kernel_function("quote_literal", _T1, TEXT, "hw_quote_literal"),

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from headwater.core.types import BOOL, INT4, INT8, NAME, OID, TEXT, SqlType, array_of, format_type
+from headwater.core.types import BOOL, INT4, INT8, MZ_ACLITEM, NAME, OID, TEXT, SqlType, array_of, format_type
 from headwater.formats.engine_types import duckdb_working, spark_type
 from headwater.sql.select.functions.entry import Form, Function, Wanted
 from headwater.sql.select.functions.forms import (
@@ -74,7 +74,7 @@ ACTING: Final = ("set_config", "pg_cancel_backend", "pg_terminate_backend")
 """Functions that do something, which no engine can (passes/take_actions.py)."""
 
 
-_ACL: Final = array_of(SqlType("mz_aclitem"))
+_ACL: Final = array_of(MZ_ACLITEM)
 
 FUNCTIONS: Final[tuple[Function, ...]] = (
     *(_answer(f"pg_{what}_is_visible", (OID,), BOOL, "({0} IS NOT NULL OR NULL)") for what in _VISIBLE),

@@ -10,37 +10,19 @@ from typing import Final
 
 import pyarrow as pa
 
-from headwater.core.types import FACTS, RANGES, SqlType, array_of, in_zone, type_from_json
+from headwater.core.types import FACTS, TEXTS, UINT8, SqlType, array_of, in_zone, stored, type_from_json
+from headwater.formats.engine_types import duckdb_stored, duckdb_working
 from headwater.formats.text import from_text, to_text
 from headwater.formats.text_numbers import numeric_value
-from headwater.sql.select.kernels.kernel import Kernel
+from headwater.sql.select.kernels.kernel import DECIMAL, VOCABULARY, Kernel, arrow_of, type_of
 
-# What a kernel that reads a kind answers; kinds that are text already need none.
+# What the vocabulary calls a stored form; it has none for uint8, whose digits a decimal holds.
+_READ_FORMS: Final = {stored(type_of(name)): name for name in VOCABULARY} | {stored(UINT8): DECIMAL}
+
 READ_AS: Final[dict[str, str]] = {
-    "bool": "bool",
-    "int2": "int2",
-    "int4": "int4",
-    "int8": "int8",
-    "uint2": "int4",
-    "uint4": "int8",
-    "uint8": "decimal(38,0)",
-    "float4": "float4",
-    "float8": "float8",
-    "numeric": "text",
-    "bytea": "bytea",
-    "date": "date",
-    "time": "int8",
-    "timestamp": "timestamp",
-    "timestamptz": "timestamptz",
-    "interval": "interval",
-    "uuid": "text",
-    "json": "text",
-    "jsonb": "text",
-    "oid": "int8",
-    "mz_timestamp": "int8",
-    **dict.fromkeys(RANGES, "text"),
+    kind: _READ_FORMS[facts.stored] for kind, facts in FACTS.items() if facts.readable and kind not in TEXTS
 }
-_TEXTS: Final = ("text", "varchar", "char", "name")
+"""What a kernel that reads a kind answers; kinds that are text already need none."""
 
 
 def _print(values: pa.Array, types: pa.Array) -> pa.Array:
@@ -53,10 +35,11 @@ def _print(values: pa.Array, types: pa.Array) -> pa.Array:
 
 def _reader(kind: str) -> Kernel:
     returns = READ_AS[kind]
+    form = arrow_of(returns)
 
     def run(texts: pa.Array) -> pa.Array:
         values = from_text(texts, SqlType(kind))
-        return values.cast(pa.decimal128(38, 0)) if kind == "uint8" else values
+        return values.cast(form) if pa.types.is_decimal(form) else values
 
     return Kernel(f"hw_text_to_{kind}", ("text",), returns, run)
 
@@ -98,7 +81,8 @@ def _zone_reader(name: str, type_: SqlType, returns: str) -> Kernel:
 
 _MOMENT_READERS: Final = tuple(
     reader
-    for kind in ("timestamptz", "tstzrange")
+    for kind in READ_AS
+    if FACTS[kind].moments
     for reader in (
         _zone_reader(kind, SqlType(kind), READ_AS[kind]),
         _zone_reader(f"{kind}_array", array_of(SqlType(kind)), f"array({READ_AS[kind]})"),
@@ -106,9 +90,7 @@ _MOMENT_READERS: Final = tuple(
 )
 
 ARRAYS_READ: Final = tuple(
-    kind
-    for kind in (*READ_AS, *_TEXTS)
-    if kind in FACTS and kind not in ("uint2", "uint4", "uint8", "interval")
+    kind for kind in (*READ_AS, *TEXTS) if duckdb_working(SqlType(kind)) == duckdb_stored(SqlType(kind))
 )
 
 KERNELS: Final[tuple[Kernel, ...]] = (

@@ -19,18 +19,13 @@ import pyarrow as pa
 
 from headwater.core import pace
 from headwater.core.errors import UserError
-from headwater.core.types import SqlType, list_of, type_from_json
+from headwater.core.types import NUMBERS, SqlType, list_of, type_from_json
 from headwater.formats.arrays import elements_of, odd_rows
 from headwater.formats.jsonb import Number, parse, print_string, print_value
 from headwater.formats.text import to_text
 from headwater.sql.select.kernels import document_columns
 from headwater.sql.select.kernels.kernel import Kernel, columnar, row_wise, values_of
 from headwater.sql.select.kernels.numerics import sort_key as number_key
-
-_NUMBERS: Final = frozenset(
-    {"int2", "int4", "int8", "uint2", "uint4", "uint8", "float4", "float8", "numeric"}
-)
-
 
 # From SQL values
 
@@ -87,7 +82,7 @@ def _scalar(type_: SqlType) -> Callable[[str], Any]:
         return parse
     if type_.kind == "bool":
         return lambda text: text == "t"
-    if type_.kind in _NUMBERS:
+    if type_.kind in NUMBERS:
         return _number
     if type_.kind in ("timestamp", "timestamptz"):
         return lambda text: _iso(text)

@@ -56,6 +56,10 @@ Mask: TypeAlias = "npt.NDArray[np.bool_]"
 Quick: TypeAlias = "Callable[..., tuple[pa.Array, Mask | None] | None]"
 
 DECIMAL: Final = "decimal(38,0)"
+VOCABULARY: Final = (
+    *("bool", "int2", "int4", "int8", "float4", "float8", "text", "bytea"),
+    *("date", "timestamp", "timestamptz", "interval", DECIMAL),
+)
 _ARRAY_ITEM_BYTES: Final = 16  # where it begins, and about as much again
 
 

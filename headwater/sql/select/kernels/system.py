@@ -31,13 +31,14 @@ def _type_name(oid: int | None, modifier: int | None) -> str | None:
         if modifier is not None and element.kind == "char":
             name = "bpchar"
         return name + suffix
-    match element.kind:
-        case "varchar" | "char":
-            name = f"{FACTS[element.kind].name}({modifier - 4})"
-        case "numeric":
-            name = f"numeric({(modifier - 4) >> 16},{(modifier - 4) & 0xFFFF})"
-        case "timestamp" | "timestamptz" | "time":
-            first, _, rest = FACTS[element.kind].name.partition(" ")
+    facts = FACTS[element.kind]
+    match facts.modifier:
+        case "length":
+            name = f"{facts.name}({modifier - 4})"
+        case "scale":
+            name = f"{facts.name}({(modifier - 4) >> 16},{(modifier - 4) & 0xFFFF})"
+        case "precision":
+            first, _, rest = facts.name.partition(" ")
             name = f"{first}({modifier}) {rest}"
     return name + suffix
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from headwater.core import pace
+from headwater.core.types import FACTS
 from headwater.sql.select.plan.nodes import (
     ArrayOf,
     Call,
@@ -45,14 +46,6 @@ _NOT_IMMUTABLE: Final = frozenset(
 )
 _NOT_IMMUTABLE_BEGIN: Final = ("pg_", "has_", "mz_")
 _NOT_STRICT: Final = frozenset(("coalesce", "greatest", "least", "is distinct from"))
-_SCALAR: Final = frozenset(
-    (
-        *("bool", "int2", "int4", "int8", "uint2", "uint4", "uint8", "float4", "float8", "numeric"),
-        *("text", "varchar", "char", "bytea", "uuid", "json", "jsonb", "oid"),
-    )
-)
-_TIMES: Final = frozenset(("date", "time", "timestamp", "interval"))
-"""Casts among these; those to and from text, and of timestamptz, follow settings of the session."""
 
 _DECIDING_MAX: Final = 16
 
@@ -230,5 +223,6 @@ def _is_immutable(call: Call) -> bool:
 
 
 def _is_immutable_cast(cast: Cast) -> bool:
-    kinds = {cast.input.type.kind, cast.type.kind}
-    return kinds <= _SCALAR or kinds <= _TIMES
+    """Casts to and from text, and of timestamptz, follow settings of the session."""
+    source, target = FACTS[cast.input.type.kind].immutable, FACTS[cast.type.kind].immutable
+    return source == target != ""

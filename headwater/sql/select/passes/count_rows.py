@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
-from headwater.core.types import INT8
+from headwater.core.types import FLOATS, INT8
 from headwater.sql.select.bind.planning import reference
 from headwater.sql.select.functions import FUNCTIONS
 from headwater.sql.select.functions.exact import ANY_FLOAT, FIRST_PRESENT
@@ -49,7 +49,7 @@ def count_rows(query: Query, name: str, different: bool = False) -> Query:
         shown.append(replace(column, id=next(made)))
         keys = spelling(value) if ambiguous(column.type) else ()
         groups += [(replace(column, id=next(made), type=k.expression.type), k.expression) for k in keys]
-        if column.type.kind in ("float4", "float8"):
+        if column.type.kind in FLOATS:
             calls.append((shown[-1], AggregateCall(ANY_FLOAT, (value,), column.type)))
         elif keys and (column.type.element is not None or column.type.fields):
             calls.append((shown[-1], AggregateCall(FIRST_PRESENT, (value,), column.type)))

@@ -14,7 +14,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from headwater.core.errors import not_supported
-from headwater.core.types import INTERVAL, TEXT, SqlType, holds_moments
+from headwater.core.types import INTERVAL, MZ_TIMESTAMP, TEXT, SqlType, holds_moments
 from headwater.formats.text import from_text
 from headwater.sql.select.functions.entry import Function
 from headwater.sql.select.plan.nodes import (
@@ -66,7 +66,7 @@ def _depends(function: Function, arguments: tuple[Expression, ...]) -> bool:
 
 def _cast_depends(source: SqlType, target: SqlType) -> bool:
     """Between moments and what is none; with another precision a moment is still one."""
-    if not (holds_moments(source) or holds_moments(target)) or "mz_timestamp" in (source.kind, target.kind):
+    if not (holds_moments(source) or holds_moments(target)) or MZ_TIMESTAMP in (source, target):
         return False
     return source.kind != target.kind or source.element != target.element
 

@@ -27,7 +27,7 @@ from dataclasses import replace
 from typing import Final
 
 from headwater.core.errors import UserError, not_supported
-from headwater.core.types import BOOL, INT8, RANGES, TEXT, SqlType
+from headwater.core.types import BOOL, FACTS, FLOATS, INT2VECTOR, INT8, TEXT, SqlType
 from headwater.sql.select.bind.planning import reference
 from headwater.sql.select.depth import deep
 from headwater.sql.select.functions import FUNCTIONS, sort_key
@@ -72,7 +72,7 @@ Keys = tuple[SortKey, ...]
 _LISTS: Final = frozenset(("array_agg", "list_agg", "string_agg", "jsonb_agg", "jsonb_object_agg"))
 _PEERS: Final = frozenset(("rank", "dense_rank", "percent_rank", "cume_dist"))
 _NUMBERED: Final = frozenset(("row_number", "ntile", "lag", "lead"))
-_FLOATS: Final = ("float4", "float8")
+_COMPOUND: Final = ("record", INT2VECTOR.kind)
 _OF_CHANCE: Final = ("gen_random_uuid",)
 _WHOLE: Final = WindowFrame("rows", ("unbounded preceding", None), ("unbounded following", None))
 _SO_FAR: Final = WindowFrame("rows", ("unbounded preceding", None), ("current row", None))
@@ -106,25 +106,27 @@ def ambiguous(type_: SqlType) -> bool:
     """Whether values of a type may be equal without being the same."""
     if type_.element is not None:
         return ambiguous(type_.element)
-    return type_.kind in (*_FLOATS, "interval", "char") or any(ambiguous(part) for _, part in type_.fields)
+    if FACTS[type_.kind].compared in ("as float", "as interval", "as char"):
+        return True
+    return any(ambiguous(part) for _, part in type_.fields)
 
 
 def spelling(value: Expression) -> Keys:
     """Sort keys that only values which are the same have in common; in either engine alike."""
     if not column_ids(value):
         return ()
-    kind = value.type.kind
     parts: tuple[Expression, ...] = (value,)
-    if kind in _FLOATS:
-        return (_ascending(value), SortKey(_call(fn.NEGATIVE_ZERO, BOOL, value), True, False))
-    if kind == "interval":
-        parts = tuple(_call(part, INT8, value) for part in (fn.MONTHS, fn.DAYS, fn.MICROSECONDS))
-    elif kind in ("char", "json", "jsonb", "mz_aclitem", *RANGES) or (
-        kind == "numeric" and value.type.scale is None
-    ):
-        parts = (_call(fn.STORED_TEXT, TEXT, value),)
-    elif value.type.element is not None or kind in ("record", "int2vector"):
-        parts = (Cast(value, TEXT),)
+    match FACTS[value.type.kind].compared:
+        case "as float":
+            return (_ascending(value), SortKey(_call(fn.NEGATIVE_ZERO, BOOL, value), True, False))
+        case "as interval":
+            parts = tuple(_call(part, INT8, value) for part in (fn.MONTHS, fn.DAYS, fn.MICROSECONDS))
+        case "as char" | "as jsonb" | "by text" | "never" | "not yet":
+            parts = (_call(fn.STORED_TEXT, TEXT, value),)
+        case "as numeric" if value.type.scale is None:
+            parts = (_call(fn.STORED_TEXT, TEXT, value),)
+        case "as another" if value.type.element is not None or value.type.kind in _COMPOUND:
+            parts = (Cast(value, TEXT),)
     return tuple(map(_ascending, parts))
 
 
@@ -246,7 +248,7 @@ class _Pass:
         groups: list[tuple[OutputColumn, Expression]] = []
         calls = [(column, _aggregate_call(call, keys)) for column, call in node.aggregates]
         for column, value in node.groups:
-            if column.type.kind in _FLOATS:
+            if column.type.kind in FLOATS:
                 groups.append((column, _call(fn.UNSIGNED_ZERO, value.type, value)))
             elif ambiguous(column.type):
                 groups.append((self._fresh(column), value))
@@ -299,7 +301,7 @@ class _Pass:
         made: list[tuple[OutputColumn, Expression]] = []
         for id_ in ids:
             value: Expression = reference(known[id_])
-            if value.type.kind in _FLOATS:
+            if value.type.kind in FLOATS:
                 value = _call(fn.UNSIGNED_ZERO, value.type, value)
             made.append((self._fresh(known[id_]), value))
         return Project(node, tuple(made))
@@ -337,7 +339,7 @@ def _aggregate_call(call: AggregateCall, before: Keys) -> AggregateCall:
         return replace(call, order_by=_with_ties(call.order_by or before, call.arguments))
     if name.startswith("percentile_"):
         return replace(call, order_by=_with_ties(call.order_by, call.arguments[1:]))
-    if kinds and all(kind in _FLOATS for kind in kinds) and name not in ("count", "regr_count"):
+    if kinds and all(kind in FLOATS for kind in kinds) and name not in ("count", "regr_count"):
         return replace(call, order_by=_with_ties((), call.arguments))
     return call
 
@@ -347,7 +349,7 @@ def _distinct_call(call: AggregateCall) -> AggregateCall:
     made = {
         value: _call(fn.UNSIGNED_ZERO, value.type, value)
         for value in call.arguments
-        if value.type.kind in _FLOATS
+        if value.type.kind in FLOATS
     }
     arguments = tuple(made.get(value, value) for value in call.arguments)
     keys = [replace(key, expression=made.get(key.expression, key.expression)) for key in call.order_by]
@@ -374,7 +376,7 @@ def _orderable(type_: SqlType) -> bool:
 def _extreme(call: AggregateCall) -> AggregateCall:
     """min and max: of equal values always the same one."""
     value = call.arguments[0]
-    if value.type.kind in _FLOATS:
+    if value.type.kind in FLOATS:
         return replace(call, arguments=(_call(fn.UNSIGNED_ZERO, value.type, value),), order_by=())
     if not ambiguous(value.type) or not _orderable(value.type):
         return call

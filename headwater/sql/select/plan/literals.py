@@ -35,14 +35,13 @@ from headwater.core.types import (
 )
 from headwater.formats.arrow import arrow_type
 from headwater.formats.engine_types import INTERVAL_TYPE
-from headwater.formats.text import from_text, to_text
+from headwater.formats.text import from_text, to_text, written_alike
 from headwater.formats.text_numbers import numeric_value
 from headwater.formats.zones import zone as find
 from headwater.sql.select.kernels.intervals import fitted
 from headwater.sql.select.plan.nodes import Cast, Constant, Expression
 
 _MOMENTS: Final = {"now": 0, "today": 0, "yesterday": -1, "tomorrow": 1}
-_TEXTS: Final = ("text", "unknown", "mz_aclitem")
 
 
 def number(text: str) -> Expression:
@@ -75,7 +74,7 @@ def canonical(text: str, type_: SqlType, zone: str = "") -> str:
 
     A clock without an offset is one of the zone; in canonical text it is one of UTC.
     """
-    if type_.kind in _TEXTS:
+    if written_alike(type_):
         return text
     array = pa.array([text], pa.string())
     value = to_text(from_text(array, in_zone(type_, zone)), type_)[0].as_py()
@@ -88,7 +87,7 @@ def constants(texts: Collection[str], type_: SqlType, zone: str = "") -> dict[st
         return {}
     pace.stride()
     listed = list(texts)
-    if type_.kind in _TEXTS:
+    if written_alike(type_):
         return {text: Constant(text, type_) for text in listed}
     try:
         shown = to_text(from_text(pa.array(listed, pa.string()), in_zone(type_, zone)), type_).to_pylist()
@@ -108,7 +107,7 @@ def literal(
             moment = _moment(text, type_, facts)
             if moment is not None:
                 return Constant(moment, type_)
-        if explicit and type_.kind in ("char", "varchar") and type_.length is not None:
+        if explicit and type_.length is not None:
             text = text[: type_.length]
         if type_.kind == "numeric" and type_.scale is None:
             return _numeric(text, explicit)

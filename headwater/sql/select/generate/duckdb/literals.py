@@ -13,23 +13,17 @@ Not here: expressions over values (generate/duckdb/expressions.py).
 
 from __future__ import annotations
 
-from typing import Final
-
 import pyarrow as pa
 
 from headwater.core import pace, quoting
 from headwater.core.limits import PLAN_AT_ONCE_CHARACTERS_MAX
-from headwater.core.types import INT4, REGISTERED, SqlType
+from headwater.core.types import FACTS, INT2, INT2VECTOR, INT4, INTERVAL, UNSIGNED, SqlType, stored
 from headwater.formats.arrays import elements_of, shapes_of
 from headwater.formats.engine_types import duckdb_stored, duckdb_working
 from headwater.formats.text import from_text
 from headwater.formats.text_times import MOMENT_INFINITE, infinite_text
 from headwater.sql.select.functions.array_forms import mapped, packed
 from headwater.sql.select.functions.forms import DUCKDB, numeric_nan
-
-_UNSIGNED: Final = ("uint2", "uint4", "uint8")
-_INTEGERS: Final = ("int2", "int8", "uint2", "uint4", "uint8")
-_COUNTS: Final = ("time", "mz_timestamp", "oid", *REGISTERED)
 
 
 def quoted(text: str) -> str:
@@ -51,37 +45,37 @@ def literal(value: str | None, type_: SqlType) -> str:
         return f"CAST(NULL AS {duckdb_working(type_)})"
     if len(value) > PLAN_AT_ONCE_CHARACTERS_MAX:
         pace.stride()
-    match type_.kind:
-        case "bool":
-            return "TRUE" if value in ("t", "true") else "FALSE"
-        case "int4":
-            return value if not value.startswith("-") else f"CAST({value} AS INTEGER)"
-        case "numeric" if type_.scale is None:
-            return quoted(value)
-        case "numeric" if value == "NaN" and type_.scale is not None:
-            return numeric_nan(type_.scale)
-        case "float4" | "float8" | "numeric":
-            return f"CAST({quoted(value)} AS {duckdb_working(type_)})"
-        case kind if kind in _INTEGERS or kind in _COUNTS[1:]:
-            return f"CAST({value} AS {duckdb_working(type_)})"
-        case "bytea":
-            return f"unhex({quoted(value.removeprefix(chr(92) + 'x'))})"
-        case kind if kind in ("date", "time", "timestamp", "timestamptz", "interval", "record", "int2vector"):
-            return _stored_literal(from_text(pa.array([value], pa.string()), type_), type_)
     if type_.element is not None:
         return _stored_literal(from_text(pa.array([value], pa.string()), type_), type_)
-    return quoted(value)
+    match stored(type_):
+        case "bool":
+            return "TRUE" if value in ("t", "true") else "FALSE"
+        case "string":
+            return quoted(value)
+        case "int32" if type_.kind == INT4.kind and not value.startswith("-"):
+            return value
+        case "binary":
+            return f"unhex({quoted(value.removeprefix(chr(92) + 'x'))})"
+        case "float" | "double":
+            return f"CAST({quoted(value)} AS {duckdb_working(type_)})"
+    if type_.kind == "numeric":
+        if value == "NaN" and type_.scale is not None:
+            return numeric_nan(type_.scale)
+        return f"CAST({quoted(value)} AS {duckdb_working(type_)})"
+    if FACTS[type_.kind].bounds is not None:
+        return f"CAST({value} AS {duckdb_working(type_)})"
+    return _stored_literal(from_text(pa.array([value], pa.string()), type_), type_)
 
 
 def _stored_literal(array: pa.Array, type_: SqlType) -> str:
     """The one value of an array in stored form, as a literal."""
     if not array[0].is_valid:
         return f"CAST(NULL AS {duckdb_working(type_)})"
-    match type_.kind:
+    match "" if type_.element is not None else stored(type_):
         case "date":
             return f"make_date({array.cast(pa.int32())[0].as_py()})"
-        case "timestamp" | "timestamptz":
-            maker = "make_timestamp" if type_.kind == "timestamp" else "make_timestamptz"
+        case "timestamp" | "timestamptz" as form:
+            maker = f"make_{form}"
             moment = array.cast(pa.int64())[0].as_py()
             if abs(moment) == MOMENT_INFINITE:
                 return f"CAST('{infinite_text(moment)}' AS {duckdb_working(type_)})"
@@ -89,19 +83,19 @@ def _stored_literal(array: pa.Array, type_: SqlType) -> str:
         case "interval":
             months, days, micros = (array.field(i)[0].as_py() for i in range(3))
             return f"(to_months({months}) + to_days({days}) + to_microseconds({micros}))"
-        case "map":
-            return _map_literal(array, type_)
-        case "record":
+        case "struct":
             fields = [
                 f"{quoted(name)}: {_stored_literal(array.field(i), field)}"
                 for i, (name, field) in enumerate(type_.fields)
             ]
             return "{" + ", ".join(fields) + "}"
+    if type_.kind == "map":
+        return _map_literal(array, type_)
     if type_.kind == "array" and type_.element is not None:
         shaped = _list_literal(shapes_of(array)[0].values, INT4) if shapes_of(array)[0].is_valid else ""
         return packed(DUCKDB, _list_literal(elements_of(array)[0].values, type_.element), shaped)
-    if type_.element is not None or type_.kind == "int2vector":
-        return _list_literal(array[0].values, type_.element or SqlType("int2"))
+    if type_.element is not None or type_ == INT2VECTOR:
+        return _list_literal(array[0].values, type_.element or INT2)
     value = array[0].as_py()
     if isinstance(value, bytes):
         return f"unhex({quoted(value.hex())})"
@@ -130,7 +124,7 @@ def _map_literal(array: pa.Array, type_: SqlType) -> str:
 
 def differs(type_: SqlType) -> bool:
     """Whether the stored form is not the working one."""
-    if type_.kind in ("interval", *_UNSIGNED):
+    if FACTS[type_.kind].duckdb:
         return True
     if type_.element is not None:
         return differs(type_.element)
@@ -139,7 +133,7 @@ def differs(type_: SqlType) -> bool:
 
 def is_unsigned(type_: SqlType) -> bool:
     """Stored in a wider signed form, with the same order."""
-    return type_.kind in _UNSIGNED
+    return type_.kind in UNSIGNED
 
 
 def to_working(text: str, type_: SqlType) -> str:
@@ -155,9 +149,9 @@ def to_stored(text: str, type_: SqlType) -> str:
 def _converted(text: str, type_: SqlType, working: bool) -> str:
     if not differs(type_):
         return text
-    if type_.kind == "interval":
+    if type_ == INTERVAL:
         return _interval_to_working(text) if working else _interval_to_stored(text)
-    if type_.kind in _UNSIGNED:
+    if type_.kind in UNSIGNED:
         target = duckdb_working(type_) if working else duckdb_stored(type_)
         return f"CAST({text} AS {target})"
     if type_.kind == "map" and type_.element is not None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from headwater.core.errors import InvariantViolation, not_supported
-from headwater.core.types import SqlType, unconstrained
+from headwater.core.types import FLOATS, SIGNED, SqlType, unconstrained
 from headwater.sql.select import functions
 from headwater.sql.select.functions.forms import SPARK, trimmed
 from headwater.sql.select.functions.written import Trimmed, untrimmed
@@ -177,4 +177,4 @@ def _bound(word: str, offset: Expression | None, unit: str, order_by: tuple[Sort
 
 
 def _plain_number(type_: SqlType) -> bool:
-    return type_.kind in ("int2", "int4", "int8", "float4", "float8")
+    return type_.kind in (*SIGNED, *FLOATS)

@@ -21,7 +21,7 @@ from itertools import count
 from typing import Final
 
 from headwater.core.errors import InvariantViolation, UserError, not_supported
-from headwater.core.types import TEXT, SqlType, in_zone, unconstrained
+from headwater.core.types import MZ_TIMESTAMP, TEXT, SqlType, in_zone, unconstrained
 from headwater.sql.select import functions
 from headwater.sql.select.functions.array_forms import elements as elements_of_array
 from headwater.sql.select.functions.entry import Form, Function
@@ -212,7 +212,7 @@ def _call(plan: Call, writer: Writer) -> str:
     if plan.function.name == "mz_now" and not plan.arguments:
         if writer.mz_now is None:
             raise not_supported("mz_now() in this place")
-        return constant(str(writer.mz_now), SqlType("mz_timestamp"))
+        return constant(str(writer.mz_now), MZ_TIMESTAMP)
     texts = tuple(expression(argument, writer) for argument in plan.arguments)
     types = zoned_types(plan.arguments, plan.zone)
     text = _filled(spark_form(plan.function), texts, types, writer)

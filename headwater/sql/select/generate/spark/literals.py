@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.core.quoting import backquoted
-from headwater.core.types import INT4, INT8, SqlType, list_of, stored
+from headwater.core.types import FACTS, INT2, INT2VECTOR, INT4, INT8, SIGNED, SqlType, list_of, stored
 from headwater.formats.arrays import ELEMENTS, SHAPE
 from headwater.formats.engine_types import spark_type
 from headwater.formats.text import from_text
@@ -69,7 +69,7 @@ def constant(text: str | None, type_: SqlType) -> str:
         return null_literal(type_)
     if type_.kind == "numeric" and type_.scale is None:
         return string_literal(text)
-    if type_.kind in ("int2", "int4", "int8"):
+    if type_.kind in SIGNED:
         return _scalar_literal(int(text), type_)
     return _literal(
         _plain(from_text(pa.array([text], pa.string()), type_.bare() if _textual(type_) else type_)), type_
@@ -78,7 +78,7 @@ def constant(text: str | None, type_: SqlType) -> str:
 
 def _textual(type_: SqlType) -> bool:
     """Character types: the length was seen to when the constant was made."""
-    return type_.kind in ("char", "varchar")
+    return FACTS[type_.kind].modifier == "length"
 
 
 def _plain(array: pa.Array) -> Any:
@@ -106,8 +106,8 @@ def _numbered(array: pa.Array) -> pa.Array:
 def _literal(value: Any, type_: SqlType) -> str:
     if value is None:
         return null_literal(type_)
-    if type_.kind == "int2vector":
-        return _list_literal(value, SqlType("int2"), type_)
+    if type_.kind == INT2VECTOR.kind:
+        return _list_literal(value, INT2, type_)
     if type_.element is not None:
         if type_.kind == "map":
             return _map_literal(value, type_.element, type_)
