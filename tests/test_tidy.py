@@ -1,6 +1,6 @@
 """The house rules, as a test: one pass over the tree, one test per rule.
 
-Method: every file is read and parsed once; each rule lists what offends it, so
+Method: every file is read and parsed once (tests/support/tree.py); each rule lists what offends it, so
 that a failure names files and lines, not opinions.  Exceptions stand in the tables
 at the top, each with its reason.  Reasons for the rules are in docs/style.md.
 """
@@ -11,23 +11,24 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from headwater.observe.failpoints import FAILPOINTS
+from tests.support.tree import (
+    ROOT,
+    allowed,
+    everything,
+    expect_none,
+    imports,
+    modules,
+    product,
+    texts,
+)
 
-ROOT = Path(__file__).resolve().parent.parent
 MODULE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 60
-
-# Not ours, or not kept.
-SKIPPED_FOLDERS = {".git", ".venv", ".cache", "__pycache__", "data", "dist", "node_modules"}
-SKIPPED_SUFFIXES = ("_cache", ".egg-info")
-SKIPPED_FILES = {"uv.lock"}
 
 # Package or module -> the files or folders that may import it.
 IMPORT_HOMES: dict[str, tuple[str, ...]] = {
@@ -78,6 +79,43 @@ CATCH_ALL_HOMES: dict[str, str] = {
     "headwater/sources/postgres/reader.py": "the receiving thread: whatever ends it is told to the next tick",
 }
 
+# Kinds of types that are told by no other word, and who may name them besides the records of what they are.
+KINDS_OF_TYPES = (
+    *("uuid", "interval", "bytea", "jsonb", "int2vector"),
+    *("uint2", "uint4", "uint8", "mz_timestamp", "mz_aclitem"),
+)
+KIND_RECORDS = ("headwater/core/types.py", "headwater/formats/kinds/__init__.py")
+KIND_HOMES: dict[str, tuple[tuple[str, ...], str]] = {
+    "headwater/coordinator/feed.py": (("mz_timestamp",), "the name of a column"),
+    "headwater/coordinator/queries.py": (("mz_timestamp",), "a query of ours has it"),
+    "headwater/formats/engine_types.py": (("interval",), "a stored form of that name"),
+    "headwater/formats/text_numbers.py": (
+        ("uint2", "uint4", "uint8", "mz_timestamp"),
+        "how numbers are read, and which are none",
+    ),
+    "headwater/sources/load_generator/datums.py": (
+        ("uuid", "interval", "bytea", "jsonb", "uint2", "uint4", "uint8", "mz_timestamp"),
+        "a column of every kind, named after it",
+    ),
+    "headwater/sources/postgres/snapshot.py": (("bytea",), "what its driver gives in our form"),
+    "headwater/sql/select/bind/types_by_name.py": (("interval",), "a word of the grammar"),
+    "headwater/sql/select/functions/casts.py": (
+        ("interval", "bytea", "jsonb", "uint2", "uint4", "uint8", "mz_timestamp"),
+        "which casts there are between which kinds",
+    ),
+    "headwater/sql/select/functions/json.py": (("jsonb",), "functions of documents"),
+    "headwater/sql/select/functions/time.py": (("interval",), "a function of that name"),
+    "headwater/sql/select/generate/": (("interval",), "a stored form of that name"),
+    "headwater/sql/select/kernels/": (("interval", "bytea"), "what kernels take and give"),
+    "headwater/sql/select/kernels/documents.py": (("jsonb",), "documents are what it is about"),
+    "headwater/sql/select/kernels/errors.py": (
+        ("uint2", "uint4", "uint8"),
+        "what DuckDB's errors call them, and we",
+    ),
+    "headwater/sql/select/parse/": (("interval",), "a word of the grammar"),
+    "headwater/sql/type_names.py": (("interval",), "a word of the grammar"),
+}
+
 # Folders whose modules never import each other, but for those that are there for all; what two need moves up.
 APART: dict[str, tuple[str, ...]] = {
     "headwater/sql/statements": (),
@@ -104,82 +142,6 @@ REGISTRY = re.compile(
 
 DATA_TESTS = {".slt": "tests/text", ".td": "tests/text", ".pt": "tests/wire"}
 DECISION_SECTIONS = ("Problem", "What must be true", "Decision", "Rejected", "What would change our mind")
-
-
-@dataclass(frozen=True)
-class Module:
-    """A Python file, read and parsed."""
-
-    path: str
-    text: str
-    tree: ast.Module
-
-    def at(self, node: ast.AST) -> str:
-        return f"{self.path}:{getattr(node, 'lineno', 1)}"
-
-
-@cache
-def files() -> tuple[Path, ...]:
-    """All files that could be committed."""
-
-    def walk(folder: Path) -> Iterator[Path]:
-        for entry in sorted(folder.iterdir()):
-            if entry.is_dir():
-                skipped = entry.name in SKIPPED_FOLDERS or entry.name.endswith(SKIPPED_SUFFIXES)
-                if not skipped and entry.name != ".hypothesis":
-                    yield from walk(entry)
-            elif entry.name not in SKIPPED_FILES:
-                yield entry
-
-    return tuple(walk(ROOT))
-
-
-@cache
-def texts() -> dict[str, str]:
-    """Path -> content of all files that are text."""
-    found = {}
-    for file in files():
-        data = file.read_bytes()
-        if b"\0" not in data:
-            found[file.relative_to(ROOT).as_posix()] = data.decode(errors="replace")
-    return found
-
-
-@cache
-def modules(below: str) -> tuple[Module, ...]:
-    return tuple(
-        Module(path, text, ast.parse(text))
-        for path, text in texts().items()
-        if path.startswith(below) and path.endswith(".py")
-    )
-
-
-def product() -> tuple[Module, ...]:
-    return modules("headwater/")
-
-
-def everything() -> tuple[Module, ...]:
-    return product() + modules("tests/")
-
-
-def imports(module: Module) -> Iterator[tuple[ast.AST, str]]:
-    """The dotted names a module imports; `from a import b` counts as a.b."""
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Import):
-            yield from ((node, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from ((node, f"{node.module}.{alias.name}") for alias in node.names)
-
-
-def allowed(path: str, homes: tuple[str, ...]) -> bool:
-    return any(path.startswith(home) if home.endswith("/") else path == home for home in homes)
-
-
-def expect_none(offending: Iterable[str]) -> None:
-    """Fail with the whole list, one line each."""
-    lines = sorted(offending)
-    if lines:
-        pytest.fail("\n".join(lines), pytrace=False)
 
 
 def test_the_tree_was_found() -> None:
@@ -462,6 +424,28 @@ def test_nobody_compares_the_name_of_a_kind_of_source() -> None:
                 if word in kinds and (module.path, word) not in allowed:
                     offending.append(f"{module.at(node)} has {node.value!r}")
     expect_none(offending)
+
+
+def test_a_kind_of_types_is_named_where_it_is_said_what_it_is() -> None:
+    """Elsewhere ask the records: a new kind has no other files to go into."""
+    named = [
+        (module, node, str(node.value))
+        for module in product()
+        if module.path not in KIND_RECORDS
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Constant) and node.value in KINDS_OF_TYPES
+    ]
+    allowances = [(home, word) for home, (words, _) in KIND_HOMES.items() for word in words]
+    expect_none(
+        f"{module.at(node)} names {word}"
+        for module, node, word in named
+        if not any(word == other and allowed(module.path, (home,)) for home, other in allowances)
+    )
+    expect_none(
+        f"{home} does not name {word} any more"
+        for home, word in allowances
+        if not any(word == other and allowed(module.path, (home,)) for module, _, other in named)
+    )
 
 
 def _exists(folder: str, name: str) -> bool:
