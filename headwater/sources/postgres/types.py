@@ -37,6 +37,7 @@ from headwater.core.types import (
     INT4,
     INT8,
     INTERVAL,
+    JSON,
     JSONB,
     NAME,
     NUMERIC,
@@ -54,31 +55,16 @@ from headwater.core.types import (
     oid_of,
 )
 
+_AS_THEY_ARE: Final = (
+    *(BOOL, BYTEA, INT2, INT4, INT8, FLOAT4, FLOAT8, NUMERIC, OID, UUID, JSONB),
+    *(TEXT, NAME, SqlType("char"), SqlType("varchar"), SqlType('"char"')),
+    *(DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL),
+    *map(SqlType, RANGES),
+)
 # Upstream's oid, its array's oid, our type.
 _PLAIN: Final[tuple[tuple[int, int, SqlType], ...]] = (
-    (16, 1000, BOOL),
-    (17, 1001, BYTEA),
-    (18, 1002, SqlType('"char"')),
-    (19, 1003, NAME),
-    (20, 1016, INT8),
-    (21, 1005, INT2),
-    (23, 1007, INT4),
-    (25, 1009, TEXT),
-    (26, 1028, OID),
-    (114, 199, JSONB),
-    (700, 1021, FLOAT4),
-    (701, 1022, FLOAT8),
-    (1042, 1014, SqlType("char")),
-    (1043, 1015, SqlType("varchar")),
-    (1082, 1182, DATE),
-    (1083, 1183, TIME),
-    (1114, 1115, TIMESTAMP),
-    (1184, 1185, TIMESTAMPTZ),
-    (1186, 1187, INTERVAL),
-    (1700, 1231, NUMERIC),
-    (2950, 2951, UUID),
-    (3802, 3807, JSONB),
-    *((FACTS[kind].oid, FACTS[kind].array_oid, SqlType(kind)) for kind in RANGES),
+    *((FACTS[type_.kind].oid, FACTS[type_.kind].array_oid, type_) for type_ in _AS_THEY_ARE),
+    (FACTS[JSON.kind].oid, FACTS[JSON.kind].array_oid, JSONB),
 )
 
 _SCALARS: Final[dict[int, SqlType]] = {
