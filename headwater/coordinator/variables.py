@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from headwater.core.calendar import HOUR_S, MIDNIGHT_2000_US, SECOND_US
 from headwater.core.errors import UserError
 from headwater.core.interval import parse_interval
 from headwater.core.limits import IDLE_IN_TRANSACTION_S_DEFAULT
@@ -103,7 +104,6 @@ def _isolation(text: str) -> str:
 
 _HOURS: Final = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
 _OFFSET: Final = re.compile(r"interval\s*'([^']*)'\s*", re.IGNORECASE)
-_MIDNIGHT_2000_US: Final = 946_684_800_000_000
 
 
 def _zone(text: str) -> str:
@@ -113,15 +113,15 @@ def _zone(text: str) -> str:
         if length.months or length.days:
             part = "months" if length.months else "days"
             raise _no_zone(text, f"Cannot specify {part} in time zone interval.")
-        found = zone_of_offset(int(length.microseconds / 1_000_000))
+        found = zone_of_offset(int(length.microseconds / SECOND_US))
     elif _HOURS.fullmatch(text) is not None:
         hours = float(text)
-        found = zone_of_offset(int(hours * 3600)) if abs(hours) < _DURATION_MS_MAX else None
+        found = zone_of_offset(int(hours * HOUR_S)) if abs(hours) < _DURATION_MS_MAX else None
     else:
         found = find_zone(text)
         if found is None:
             raise _no_zone(text)
-        if int(found.offsets_at(np.array([_MIDNIGHT_2000_US]))[0]) % 60:
+        if int(found.offsets_at(np.array([MIDNIGHT_2000_US]))[0]) % 60:
             detail = "PostgreSQL does not support leap seconds."
             raise UserError(f'time zone "{text}" appears to use leap seconds', "22023", detail=detail)
     if found is None:

@@ -22,14 +22,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from headwater.core.calendar import (
+    DAY_US,
+    DAYS_PER_MONTH,
+    DAYS_PER_WEEK,
+    HOUR_US,
+    MINUTE_US,
+    MONTHS_PER_YEAR,
+    SECOND_US,
+)
 from headwater.core.errors import UserError
 from headwater.core.limits import INTERVAL_CHARACTERS_MAX
-
-SECOND_US: Final = 1_000_000
-MINUTE_US: Final = 60 * SECOND_US
-HOUR_US: Final = 60 * MINUTE_US
-DAY_US: Final = 24 * HOUR_US
-DAYS_PER_MONTH: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +111,9 @@ _UNITS: Final[dict[str, tuple[str, int, str]]] = {
     "minute": ("microseconds", MINUTE_US, "m min mins minute minutes"),
     "hour": ("microseconds", HOUR_US, "h hr hrs hour hours"),
     "day": ("days", 1, "d day days"),
-    "week": ("days", 7, "w week weeks"),
+    "week": ("days", DAYS_PER_WEEK, "w week weeks"),
     "month": ("months", 1, "mon mons month months"),
-    "year": ("months", 12, "y yr yrs year years"),
+    "year": ("months", MONTHS_PER_YEAR, "y yr yrs year years"),
     "decade": ("months", 120, "dec decs decade decades"),
     "century": ("months", 1_200, "c cent century centuries"),
     "millennium": ("months", 12_000, "mil mils millennium millennia"),
@@ -213,8 +216,8 @@ def _time(found: re.Match[str], sum_: _Sum, minutes_first: bool) -> set[str]:
 def _years(found: re.Match[str], sum_: _Sum) -> set[str]:
     """`years-months`, which count as months: a number of years may stand beside them."""
     months = int(found["month"])
-    sum_.overflowing |= months >= 12
-    total = int(found["year"]) * 12 + months
+    sum_.overflowing |= months >= MONTHS_PER_YEAR
+    total = int(found["year"]) * MONTHS_PER_YEAR + months
     sum_.months += -total if found["years_sign"] == "-" else total
     return {"month"}
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.core.interval import HOUR_US, parse_interval
+from headwater.core.calendar import HOUR_US, MONTHS_PER_YEAR
+from headwater.core.interval import parse_interval
 from headwater.formats.columns import joined, map_distinct
 from headwater.formats.engine_types import INTERVAL_TYPE
 
@@ -18,8 +19,8 @@ from headwater.formats.engine_types import INTERVAL_TYPE
 def interval_to_text(array: pa.Array) -> pa.Array:
     """`1 year 2 mons -3 days +04:05:06`; a part that follows a negative one shows its plus."""
     months, days, us = (pc.struct_field(array, index).cast(pa.int64()) for index in range(3))
-    years = pc.divide(months, 12)
-    rest = pc.subtract(months, pc.multiply(years, 12))
+    years = pc.divide(months, MONTHS_PER_YEAR)
+    rest = pc.subtract(months, pc.multiply(years, MONTHS_PER_YEAR))
     nothing = pa.scalar(None, pa.string())
     parts: list[pa.Array] = []
     negative = pc.less(months, months)  # false, or NULL where the interval is

@@ -15,10 +15,10 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.core.calendar import DAY_INFINITE
 from headwater.core.errors import UserError
 from headwater.core.types import RANGES, SqlType
 from headwater.formats.columns import joined
-from headwater.formats.text_times import DAY_INFINITE
 
 ReadText = Callable[[pa.Array, SqlType], pa.Array]
 

@@ -4,10 +4,8 @@ ISO text is done by Arrow a column at a time; every other spelling that
 PostgreSQL takes (`Jan 5 2020`, `1/5/2020`, `20200105T101500`, `... BC`, zones by
 name) goes through `parse_moment`, once per distinct value.
 
-Infinite days and moments are the outermost numbers of the stored form, as in DuckDB, so that they
-order as they should: `infinity` is the greatest, and `-infinity` the same below zero.  The last 30
-years that PostgreSQL has, from the year 294247 on, and the words that mean a moment of now (`today`,
-`now`) have no stored form: they are refused.  Not here: intervals (text_intervals.py).
+Years that have no stored form (core/calendar.py) and the words that mean a moment of now (`today`, `now`)
+are refused.  Not here: intervals (text_intervals.py).
 """
 
 from __future__ import annotations
@@ -20,31 +18,45 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.core.calendar import (
+    DATE_YEAR_MAX,
+    DAY_INFINITE,
+    DAY_MIN,
+    DAY_US,
+    HOUR_S,
+    HOUR_US,
+    MIDNIGHT_2000_US,
+    MINUTE_S,
+    MINUTE_US,
+    MOMENT_INFINITE,
+    MOMENT_MIN,
+    MOMENT_YEAR_MAX,
+    MONTHS,
+    SECOND_US,
+    WEEKDAYS,
+    counted_year,
+    date_of,
+    days_of,
+    existing,
+    shown_year,
+)
 from headwater.core.errors import UserError
 from headwater.formats import zones
 from headwater.formats.abbreviations import abbreviation_offset
 from headwater.formats.columns import both_ways, joined, map_distinct
 from headwater.formats.zones import find_zone
 
-DAY_US = 86_400_000_000
-_EPOCH_2000_US = 946_684_800_000_000
-_DAY_FIRST = -719_162  # 0001-01-01
-_DAY_LAST = 2_932_896  # 9999-12-31
-_DAY_JULIAN_ZERO = -2_440_588  # 4714-11-24 BC, where PostgreSQL's calendar begins
-DAY_INFINITE = 2**31 - 1
-MOMENT_INFINITE = 2**63 - 1  # in the year 294247; PostgreSQL counts from 2000 and goes on for 30 years more
+_DAY_FIRST = days_of(1, 1, 1)
+_DAY_LAST = days_of(9999, 12, 31)
 _INFINITE = {"infinity": 1, "+infinity": 1, "-infinity": -1}
-_DATE_YEAR_MAX = 5_874_897
-_TIMESTAMP_YEAR_MAX = 294_276
 _SPACE = " \t\n\r\v\f"
 _YEAR = r"(?:[1-9]\d{3}|0[1-9]\d\d|00[1-9]\d|000[1-9])"
 _DATE = rf"{_YEAR}-\d\d-\d\d"
 _CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?"
 _OFFSET = r"(?:Z|[+-](?:0\d|1[0-4])(?::?[0-5]\d)?)"
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH_NAMES = ("january", "february", "march", "april", "may", "june", "july", "august", "september",
-                "october", "november", "december")  # fmt: skip
-_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_MONTH_NAMES = tuple(name.lower() for name in MONTHS)
+_MONTHS = tuple(name[:3] for name in _MONTH_NAMES)
+_WEEKDAYS = tuple(name[:3].lower() for name in WEEKDAYS)
 _NO_ZONES = frozenset(
     ("ad", "am", "at", "bc", "epoch", "on", "pm", "sept", *_MONTHS, *_MONTH_NAMES, *_WEEKDAYS)
 )
@@ -60,36 +72,6 @@ class Moment:
     offset_s: int | None
 
 
-# Calendar
-
-
-def days_from_civil(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01 in the proleptic Gregorian calendar; year 0 is 1 BC."""
-    year -= month <= 2
-    era = year // 400
-    of_era = year - era * 400
-    of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
-    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
-
-
-def civil_from_days(days: int) -> tuple[int, int, int]:
-    """The reverse: (year, month, day)."""
-    days += 719_468
-    era = days // 146_097
-    of_era = days - era * 146_097
-    year_of_era = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365
-    of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    shifted = (5 * of_year + 2) // 153
-    month = shifted + (3 if shifted < 10 else -9)
-    return year_of_era + era * 400 + (month <= 2), month, of_year - (153 * shifted + 2) // 5 + 1
-
-
-def _month_days(year: int, month: int) -> int:
-    if month == 2:
-        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
-    return 30 if month in (4, 6, 9, 11) else 31
-
-
 # Values to text
 
 
@@ -101,7 +83,7 @@ def date_to_text(array: pa.Array) -> pa.Array:
         days,
         plain,
         lambda values: pc.cast(values.cast(pa.date32()), pa.string()),
-        lambda values: map_distinct(values, lambda day: _day_text(int(day)), pa.string()),
+        lambda values: map_distinct(values, lambda day: day_text(int(day)), pa.string()),
     )
 
 
@@ -110,14 +92,15 @@ def infinite_text(number: int) -> str:
     return "infinity" if number > 0 else "-infinity"
 
 
-def _day_text(day: int) -> str:
+def day_text(day: int) -> str:
+    """Any day."""
     return infinite_text(day) if abs(day) == DAY_INFINITE else _date_text(day)
 
 
 def _date_text(day: int, clock: str = "") -> str:
-    year, month, of_month = civil_from_days(day)
+    year, month, of_month = date_of(day)
     era = "" if year > 0 else " BC"
-    return f"{year if year > 0 else 1 - year:04d}-{month:02d}-{of_month:02d}{clock}{era}"
+    return f"{abs(shown_year(year)):04d}-{month:02d}-{of_month:02d}{clock}{era}"
 
 
 def time_to_text(array: pa.Array) -> pa.Array:
@@ -133,7 +116,7 @@ def time_to_text(array: pa.Array) -> pa.Array:
 
 def clock_text(clock_us: int) -> str:
     """`04:05:06.789` of a count of microseconds that is not negative; hours may pass 24."""
-    seconds, us = divmod(clock_us, 1_000_000)
+    seconds, us = divmod(clock_us, SECOND_US)
     minutes, second = divmod(seconds, 60)
     hour, minute = divmod(minutes, 60)
     fraction = f".{us:06d}".rstrip("0") if us else ""
@@ -154,7 +137,7 @@ def timestamptz_to_text(array: pa.Array, zone: str = "") -> pa.Array:
     numbers = moments.fill_null(0).to_numpy(zero_copy_only=False)
     infinite = np.abs(numbers) == MOMENT_INFINITE
     periods = found.periods(np.where(infinite, 0, numbers))
-    clocks = np.where(infinite, numbers, numbers + found.offsets[periods] * 1_000_000)
+    clocks = np.where(infinite, numbers, numbers + found.offsets[periods] * SECOND_US)
     shown = pa.array(clocks, pa.int64(), mask=moments.is_null().to_numpy(zero_copy_only=False))
     return _clock_texts(shown, _offset_texts(zone).take(pa.array(periods)))
 
@@ -179,7 +162,7 @@ def _clock_texts(clocks: pa.Array, zone: str | pa.Array) -> pa.Array:
         clocks,
         plain,
         fast,
-        lambda values: map_distinct(values, lambda us: _far_text(int(us), zone), pa.string()),
+        lambda values: map_distinct(values, lambda us: moment_text(int(us), zone), pa.string()),
     )
 
 
@@ -192,11 +175,12 @@ def _with_offsets(clocks: pa.Array, plain: pa.Array, offsets: pa.Array) -> pa.Ar
         return texts
     pairs = zip(clocks.filter(far).to_pylist(), offsets.filter(far).to_pylist(), strict=True)
     return pc.replace_with_mask(
-        texts, far, pa.array([_far_text(us, zone) for us, zone in pairs], pa.string())
+        texts, far, pa.array([moment_text(us, zone) for us, zone in pairs], pa.string())
     )
 
 
-def _far_text(us: int, zone: str) -> str:
+def moment_text(us: int, zone: str) -> str:
+    """Any moment, by clocks with this offset."""
     if abs(us) == MOMENT_INFINITE:
         return infinite_text(us)
     day, clock_us = divmod(us, DAY_US)
@@ -253,7 +237,7 @@ def timestamp_from_text(array: pa.Array, precision: int | None = None) -> pa.Arr
 
     plain = pc.match_substring_regex(array, rf"^{_DATE}(?:[ T]{_CLOCK})?$")
     parsed = both_ways(array, plain, fast, slow)
-    return _rounded(parsed, precision, _EPOCH_2000_US).cast(pa.timestamp("us"))
+    return _rounded(parsed, precision, MIDNIGHT_2000_US).cast(pa.timestamp("us"))
 
 
 def timestamptz_from_text(array: pa.Array, precision: int | None = None, zone: str = "") -> pa.Array:
@@ -285,7 +269,7 @@ def timestamptz_from_text(array: pa.Array, precision: int | None = None, zone: s
 
     plain = pc.match_substring_regex(array, rf"^{_DATE}(?:[ T]{_CLOCK}{_OFFSET}?)?$")
     parsed = both_ways(array, plain, fast, slow)
-    return _rounded(parsed, precision, _EPOCH_2000_US).cast(pa.timestamp("us", tz="UTC"))
+    return _rounded(parsed, precision, MIDNIGHT_2000_US).cast(pa.timestamp("us", tz="UTC"))
 
 
 def _rounded(moments: pa.Array, precision: int | None, zero: int) -> pa.Array:
@@ -329,7 +313,7 @@ def _one_timestamp(text: str, kind: str, zone: str = "") -> int:
     us = moment.day * DAY_US + (moment.clock_us or 0)
     if kind == "timestamptz":
         us = _moment_of(us, moment.offset_s, zone)
-    if not _DAY_JULIAN_ZERO * DAY_US <= us < MOMENT_INFINITE:
+    if not MOMENT_MIN <= us < MOMENT_INFINITE:
         raise UserError(f'{_NAMES[kind]} out of range: "{text}"', "22008")
     return us
 
@@ -338,7 +322,7 @@ def _moment_of(clock_us: int, offset_s: int | None, zone: str) -> int:
     """When a clock shows this: one with an offset from UTC, or else the zone's."""
     if offset_s is None and zone:
         return int(zones.zone(zone).from_clock(np.array([clock_us]))[0])
-    return clock_us - (offset_s or 0) * 1_000_000
+    return clock_us - (offset_s or 0) * SECOND_US
 
 
 def _bad(text: str, kind: str) -> UserError:
@@ -490,10 +474,10 @@ def _take_numbers(numbers: list[str], parts: _Parts, text: str, kind: str) -> No
 def _clock(word: str, text: str) -> int:
     hour, minute, second = (*word.split(":"), "0")[:3]
     whole, _, fraction = second.partition(".")
-    us = round(float(f"0.{fraction or '0'}") * 1_000_000)
+    us = round(float(f"0.{fraction or '0'}") * SECOND_US)
     if int(minute) > 59 or int(whole) > 60 or int(hour) > 24:
         raise _beyond(text)
-    total = (int(hour) * 3600 + int(minute) * 60 + int(whole)) * 1_000_000 + us
+    total = int(hour) * HOUR_US + int(minute) * MINUTE_US + int(whole) * SECOND_US + us
     if total > DAY_US:
         raise _beyond(text)
     return total
@@ -511,7 +495,7 @@ def _offset(word: str, text: str) -> int:
     hours, minutes, seconds = int(digits[:2]), int(digits[2:4] or 0), int(digits[4:6] or 0)
     if hours > 15 or minutes > 59 or seconds > 59:
         raise UserError(f'time zone displacement out of range: "{text}"', "22009")
-    size = hours * 3600 + minutes * 60 + seconds
+    size = hours * HOUR_S + minutes * MINUTE_S + seconds
     return -size if word[0] == "-" else size
 
 
@@ -520,7 +504,7 @@ def _moment(parts: _Parts, text: str, kind: str) -> Moment:
         return Moment(0, 0, 0)
     clock_us = parts.clock_us
     if parts.half is not None:
-        if clock_us is None or not 0 < clock_us // 3_600_000_000 <= 12:
+        if clock_us is None or not 0 < clock_us // HOUR_US <= 12:
             raise _beyond(text)
         clock_us = clock_us % (DAY_US // 2) + (DAY_US // 2 if parts.half == "pm" else 0)
     if parts.year is None:
@@ -531,12 +515,12 @@ def _moment(parts: _Parts, text: str, kind: str) -> Moment:
         raise _bad(text, kind)
     if parts.year == 0:
         raise _beyond(text)
-    year = 1 - parts.year if parts.before_christ else parts.year
-    if not 1 <= parts.month <= 12 or not 1 <= parts.day <= _month_days(year, parts.month):
+    year = counted_year(-parts.year) if parts.before_christ else parts.year
+    if not existing(year, parts.month, parts.day):
         raise _beyond(text)
-    day = days_from_civil(year, parts.month, parts.day)
-    last = _DATE_YEAR_MAX if kind == "date" else _TIMESTAMP_YEAR_MAX
-    if day < _DAY_JULIAN_ZERO or year > last:
+    day = days_of(year, parts.month, parts.day)
+    last = DATE_YEAR_MAX if kind == "date" else MOMENT_YEAR_MAX
+    if day < DAY_MIN or year > last:
         raise UserError(f'{_NAMES[kind]} out of range: "{text}"', "22008")
     offset_s = parts.offset_s
     if parts.zone is not None:
@@ -553,4 +537,4 @@ def _zone_offset(word: str, day: int, clock_us: int) -> int:
     if found is None:
         raise UserError(f'time zone "{word}" not recognized', "22023")
     moment = found.from_clock(np.array([shown], np.int64))[0]
-    return int((shown - moment) // 1_000_000)
+    return int((shown - moment) // SECOND_US)

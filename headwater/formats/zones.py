@@ -27,12 +27,23 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from headwater.core.calendar import (
+    DAY_S,
+    DAYS_OF_400_YEARS,
+    DAYS_PER_WEEK,
+    HOUR_S,
+    MINUTE_S,
+    SECOND_US,
+    days_of,
+    leap,
+    month_days,
+    weekday,
+)
+
 Numbers: TypeAlias = "npt.NDArray[np.int64]"
 
 UTC: Final = "UTC"
-_SECOND_US: Final = 1_000_000
-_DAY_S: Final = 86_400
-_REPEAT_S: Final = 146_097 * _DAY_S
+_REPEAT_S: Final = DAYS_OF_400_YEARS * DAY_S
 _YEAR_FIRST: Final = 1770  # of a rule that holds in all years, written out
 _YEAR_LAST: Final = 2769
 _WRITTEN: Final = re.compile(r"[A-Za-z0-9_+:.,;/<> -]{1,255}")
@@ -63,7 +74,7 @@ class Zone:
         """The number of the period that each moment lies in."""
         if not len(self.starts):
             return np.zeros_like(moments_us)
-        seconds = moments_us // _SECOND_US
+        seconds = moments_us // SECOND_US
         return np.searchsorted(self.starts, seconds + self._shift(seconds), side="right")
 
     def offsets_at(self, moments_us: Numbers) -> Numbers:
@@ -72,19 +83,19 @@ class Zone:
 
     def to_clock(self, moments_us: Numbers) -> Numbers:
         """What the clocks show at each moment, in microseconds."""
-        return moments_us + self.offsets_at(moments_us) * _SECOND_US
+        return moments_us + self.offsets_at(moments_us) * SECOND_US
 
     def from_clock(self, clocks_us: Numbers) -> Numbers:
         """The moments at which the clocks show this."""
-        return clocks_us - self._offsets_of_clock(clocks_us) * _SECOND_US
+        return clocks_us - self._offsets_of_clock(clocks_us) * SECOND_US
 
     def _offsets_of_clock(self, clocks_us: Numbers) -> Numbers:
         if not len(self.starts):
             return np.full_like(clocks_us, self.offsets[0])
-        clocks = clocks_us // _SECOND_US
+        clocks = clocks_us // SECOND_US
         # The one change that can matter is the first after the day before.
-        clocks = clocks + self._shift(clocks - _DAY_S)
-        index = np.searchsorted(self.starts, clocks - _DAY_S, side="right")
+        clocks = clocks + self._shift(clocks - DAY_S)
+        index = np.searchsorted(self.starts, clocks - DAY_S, side="right")
         change = self.starts[np.minimum(index, len(self.starts) - 1)]
         before = self.offsets[index]
         after = self.offsets[np.minimum(index + 1, len(self.offsets) - 1)]
@@ -132,21 +143,21 @@ def zone(name: str) -> Zone:
 def zone_of_offset(seconds: int) -> Zone | None:
     """The zone whose clocks are always so far ahead of UTC; None beyond a week."""
     size = abs(seconds)
-    shown = f"{size // 3600:02d}"
-    if size % 3600:
-        shown += f":{size // 60 % 60:02d}"
-    if size % 60:
-        shown += f":{size % 60:02d}"
+    shown = f"{size // HOUR_S:02d}"
+    if size % HOUR_S:
+        shown += f":{size // MINUTE_S % 60:02d}"
+    if size % MINUTE_S:
+        shown += f":{size % MINUTE_S:02d}"
     return find_zone(f"<-{shown}>+{shown}" if seconds < 0 else f"<+{shown}>-{shown}")
 
 
 def offset_text(seconds: int, minutes: bool = False) -> str:
     """`+02`, `-03:30`, `+00:53:28`; with `minutes` these are always there."""
     size = abs(seconds)
-    text = f"{'-' if seconds < 0 else '+'}{size // 3600:02d}"
-    if size % 3600 or minutes:
-        text += f":{size // 60 % 60:02d}"
-    return f"{text}:{size % 60:02d}" if size % 60 else text
+    text = f"{'-' if seconds < 0 else '+'}{size // HOUR_S:02d}"
+    if size % HOUR_S or minutes:
+        text += f":{size // MINUTE_S % 60:02d}"
+    return f"{text}:{size % MINUTE_S:02d}" if size % MINUTE_S else text
 
 
 # The tz database
@@ -242,28 +253,21 @@ class _Rule:
 
     def seconds(self, years: Numbers) -> Numbers:
         """Since 1970, in each year, by the clock before the change."""
-        january = _first_days(years, 1)
+        january = days_of(years, 1, 1)
         if self.month is not None:
             days = _week_days(years, *self.month)
         elif self.julian is not None:
-            leap = _first_days(years + 1, 1) - january == 366
-            days = january + self.julian - 1 + (leap & (self.julian >= 60))
+            days = january + self.julian - 1 + (leap(years) & (self.julian >= 60))
         else:
             days = january + (self.day or 0)
-        return days * _DAY_S + self.clock_s
+        return days * DAY_S + self.clock_s
 
 
-def _first_days(years: Numbers, month: int) -> Numbers:
-    """Days since 1970 of the first of a month."""
-    months = ((years - 1970) * 12 + month - 1).astype("datetime64[M]")
-    return months.astype("datetime64[D]").astype(np.int64)
-
-
-def _week_days(years: Numbers, month: int, week: int, weekday: int) -> Numbers:
+def _week_days(years: Numbers, month: int, week: int, day: int) -> Numbers:
     """The day of `first Sunday in March` and the like; the fifth is the last."""
-    first, end = _first_days(years, month), _first_days(years, month + 1)
-    days = first + (weekday - (first + 4)) % 7 + 7 * (week - 1)
-    return np.where(days < end, days, days - 7)
+    first = days_of(years, month, 1)
+    days = first + (day - weekday(first)) % DAYS_PER_WEEK + DAYS_PER_WEEK * (week - 1)
+    return np.where(days < first + month_days(years, month), days, days - DAYS_PER_WEEK)
 
 
 @lru_cache(maxsize=256)
@@ -280,7 +284,7 @@ def _from_posix(text: str) -> Zone | None:
     found = _SUMMER.match(rest)
     if found is None:
         return None
-    summer = _seconds(found.groups()[2:]) if found[4] is not None else standard - 3600
+    summer = _seconds(found.groups()[2:]) if found[4] is not None else standard - HOUR_S
     summer_name = found[1] if found[1] is not None else found[2]
     rules = _rules(rest[found.end() :] or _RULES_DEFAULT)
     if summer is None or rules is None:
@@ -292,7 +296,7 @@ def _seconds(parts: tuple[str | None, ...]) -> int | None:
     sign, hours, minutes, seconds = (part or "0" for part in parts)
     if int(hours) > _HOURS_MAX or int(minutes) > 59 or int(seconds) > 60:
         return None
-    size = int(hours) * 3600 + int(minutes) * 60 + int(seconds)
+    size = int(hours) * HOUR_S + int(minutes) * MINUTE_S + int(seconds)
     return -size if sign == "-" else size
 
 
@@ -304,15 +308,15 @@ def _rules(text: str) -> tuple[_Rule, _Rule] | None:
         found = _RULE.match(text, place)
         if found is None:
             return None
-        month, week, weekday, julian, day = (
+        month, week, of_week, julian, day = (
             None if part is None else int(part) for part in found.groups()[:5]
         )
-        clock = 7200 if found[7] is None else _seconds(found.groups()[5:])
-        if month is not None and not (1 <= month <= 12 and 1 <= (week or 0) <= 5 and (weekday or 0) <= 6):
+        clock = 2 * HOUR_S if found[7] is None else _seconds(found.groups()[5:])
+        if month is not None and not (1 <= month <= 12 and 1 <= (week or 0) <= 5 and (of_week or 0) <= 6):
             return None
         if clock is None or not 1 <= (julian or 1) <= 365 or (day or 0) > 365:
             return None
-        named = None if month is None else (month, week or 0, weekday or 0)
+        named = None if month is None else (month, week or 0, of_week or 0)
         made.append(_Rule(named, julian, day, clock))
         place = found.end()
     return (made[0], made[1]) if place == len(text) else None
@@ -324,7 +328,7 @@ def _written_out(
     years = np.arange(_YEAR_FIRST, _YEAR_LAST + 1)
     begins, ends = (rule.seconds(years) for rule in rules)
     begins, ends = begins - standard[0], ends - summer[0]
-    lengths = (_first_days(years + 1, 1) - _first_days(years, 1)) * _DAY_S
+    lengths = (365 + leap(years)) * DAY_S
     there = (ends < begins) | (ends - begins < lengths - (summer[0] - standard[0]))
     changes: list[tuple[int, tuple[int, str]]] = []
     for begin, end in zip(begins[there].tolist(), ends[there].tolist(), strict=True):

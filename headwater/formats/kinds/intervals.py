@@ -12,7 +12,7 @@ from headwater.core.types import SqlType
 from headwater.formats import text_intervals
 from headwater.formats.byte_columns import fixed, validity_of, values_of
 from headwater.formats.kinds.kind import Kind, unmodified
-from headwater.formats.kinds.times import clock_text
+from headwater.formats.text_times import clock_text
 
 _SENT: Final = np.dtype([("microseconds", ">i8"), ("days", ">i4"), ("months", ">i4")])
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from headwater.core.calendar import SECOND_US
 from headwater.core.relation import Column
 from headwater.core.types import INT4, INT8, TEXT, TIMESTAMPTZ
 from headwater.sources.contract import Options
@@ -33,8 +34,7 @@ ACCOUNT_COUNT = 1_000
 BIDS_MAX = 10
 """Bid i of auction a has the id a * BIDS_MAX + i."""
 
-_SECOND_US = 1_000_000
-_AUCTION_US = 10 * _SECOND_US
+_AUCTION_US = 10 * SECOND_US
 _CHANCE = Chance(0)
 _SHUFFLE = "bids 1"
 # A lot is an auction with its 2 to 9 bids: 3 to 10 offsets.
@@ -168,7 +168,7 @@ _BIDS = Output(
         ),
         (
             Column("bid_time", TIMESTAMPTZ, False),
-            lambda options, rows: columns.timestamptz(pace.time_us(options, rows[2]) + rows[1] * _SECOND_US),
+            lambda options, rows: columns.timestamptz(pace.time_us(options, rows[2]) + rows[1] * SECOND_US),
         ),
     ),
     discipline="appended",

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from headwater.core.calendar import DAY_US
 from headwater.core.relation import Column
 from headwater.core.types import (
     BOOL,
@@ -53,7 +54,6 @@ _INF = float("inf")
 _NAN = float("nan")
 _FLOAT4_MAX = 3.4028234663852886e38
 _FLOAT8_MAX = 1.7976931348623157e308
-_DAY_US = 86_400_000_000
 
 
 def _interval(months: int, days: int, us: int) -> dict[str, int]:
@@ -82,7 +82,7 @@ _DATUMS: tuple[tuple[str, SqlType, tuple[Any, Any, Any, Any]], ...] = (
     ("char", SqlType("char", length=3), ("sea", "!  ", "~~~", "   ")),
     ("bytea", BYTEA, (b"\xde\xad\xbe\xef", b"\x00", b"\xff" * 16, b"")),
     ("date", DATE, (date(2024, 2, 29), date(1, 1, 1), date(9999, 12, 31), date(1970, 1, 1))),
-    ("time", TIME, (45_296_789_000, 0, _DAY_US - 1, _DAY_US)),
+    ("time", TIME, (45_296_789_000, 0, DAY_US - 1, DAY_US)),
     (
         "timestamp",
         TIMESTAMP,

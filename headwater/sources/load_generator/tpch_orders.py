@@ -18,11 +18,10 @@ and the n orders left at any frontier can be listed without replaying anything:
 
 from __future__ import annotations
 
-from datetime import date
-
 import numpy as np
 import pyarrow as pa
 
+from headwater.core.calendar import days_of
 from headwater.core.relation import Column
 from headwater.core.types import DATE, INT4, INT8, TEXT, numeric
 from headwater.sources.contract import Options
@@ -38,10 +37,9 @@ _MONEY = numeric(2)
 _LINES = Deck(low=1, span=7, copies=7, chance=_CHANCE, stream="lines")
 _LINE_NUMBERS = 8  # room per order in the numbering of lines
 
-_EPOCH = date(1970, 1, 1)
-_FIRST_DAY = (date(1992, 1, 1) - _EPOCH).days
-_LAST_DAY = (date(1998, 12, 31) - _EPOCH).days - 151
-_CURRENT_DAY = (date(1995, 6, 17) - _EPOCH).days
+_FIRST_DAY = days_of(1992, 1, 1)
+_LAST_DAY = days_of(1998, 12, 31) - 151
+_CURRENT_DAY = days_of(1995, 6, 17)
 
 
 # Which orders there are

@@ -42,6 +42,7 @@ import psycopg
 import structlog
 from psycopg import pq
 
+from headwater.core.calendar import MIDNIGHT_2000_US
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import DefiniteError, HeadwaterError, TransientError, UserError
 from headwater.core.frontier import Frontier
@@ -97,7 +98,6 @@ _HIDDEN: Final = (
 READ_AGAIN: Final = "Read it without AS OF, or at a later timestamp: the table is read again by itself."
 _DATA_HEADER_BYTES: Final = 25
 _STATUS: Final = struct.Struct(">cQQQQ?")
-_EPOCH_2000_US: Final = 946_684_800_000_000
 
 
 class PostgresReader:
@@ -304,7 +304,7 @@ class PostgresReader:
     def _tell(self, wire: pq.abc.PGconn, wants_answer: bool) -> None:
         """A standby status update: everything up to the newest durable binding is ours."""
         durable = self._durable
-        now_us = SYSTEM_CLOCK.now_ms() * 1000 - _EPOCH_2000_US
+        now_us = SYSTEM_CLOCK.now_ms() * 1000 - MIDNIGHT_2000_US
         wire.put_copy_data(
             _STATUS.pack(b"r", max(durable, self._end), durable, durable, now_us, wants_answer)
         )

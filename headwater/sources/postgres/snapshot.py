@@ -32,6 +32,14 @@ import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.core.calendar import (
+    DAY_INFINITE,
+    DAY_MIN,
+    DAY_US,
+    DAYS_1970_TO_2000,
+    DAYS_OF_400_YEARS,
+    MOMENT_INFINITE,
+)
 from headwater.core.change import FLAWS
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import DefiniteError, TransientError, UserError
@@ -48,7 +56,6 @@ from headwater.core.quoting import quoted
 from headwater.core.types import SqlType
 from headwater.formats.arrow import arrow_type, state_schema
 from headwater.formats.text import to_text
-from headwater.formats.text_times import DAY_INFINITE, MOMENT_INFINITE
 from headwater.sources.contract import Export, Options, ReadChunk, Secrets, SnapshotChunk, Taken
 from headwater.sources.postgres.connection import PORT_DEFAULT, conninfo
 from headwater.sources.postgres.facts import another_system
@@ -66,11 +73,6 @@ _AS_IT_IS: Final = frozenset(
     ("bool", "int2", "int4", "int8", "float4", "float8", "text", "varchar", "char", "bytea")
 )
 """Types whose Arrow form is the stored one."""
-_DAYS_MIN: Final = -2_440_588
-"""4714 BC, where PostgreSQL's calendar begins."""
-_DAYS_1970_TO_2000: Final = 10_957
-_DAY_US: Final = 86_400_000_000
-_DAYS_OF_400_YEARS: Final = 146_097
 _PAGES_MIN: Final = 512
 _PAGES_MAX: Final = 32_768
 """Of a chunk, whatever its rows: 4 MiB at least, 256 MiB at most, which a death may make to be read again."""
@@ -474,8 +476,8 @@ def _as_far(array: pa.Array, type_: SqlType) -> tuple[pa.Array, dict[int, Flaw]]
 def _far_text(one: pa.Array, type_: SqlType) -> str:
     """As PostgreSQL prints a moment after those that can be stored."""
     wrapped = one.cast(pa.int64())[0].as_py()
-    days = _DAYS_OF_400_YEARS
-    earlier = pa.array([wrapped + 2**64 - days * _DAY_US], pa.int64())
+    days = DAYS_OF_400_YEARS
+    earlier = pa.array([wrapped + 2**64 - days * DAY_US], pa.int64())
     year, rest = str(to_text(earlier.cast(arrow_type(type_)), type_)[0].as_py()).split("-", 1)
     return f"{int(year) + 400}-{rest}"
 
@@ -486,7 +488,7 @@ def _column(array: pa.Array, type_: SqlType) -> pa.Array:
         case "date":
             return _moments(array.cast(pa.int32()), 1, DAY_INFINITE).cast(wanted)
         case "timestamp" | "timestamptz":
-            return _moments(array.cast(pa.int64()), _DAY_US, MOMENT_INFINITE).cast(wanted)
+            return _moments(array.cast(pa.int64()), DAY_US, MOMENT_INFINITE).cast(wanted)
         case kind if kind in _AS_IT_IS:
             if pa.types.is_string(array.type):
                 check_text(array)
@@ -501,10 +503,10 @@ def _moments(numbers: pa.Array, day: int, infinite: int) -> pa.Array:
     number begins again at the first one: there the two infinities are, next to each other, and before them
     the last years of PostgreSQL's calendar.
     """
-    beyond = pc.or_(pc.less(numbers, _DAYS_MIN * day), pc.equal(numbers, infinite))
+    beyond = pc.or_(pc.less(numbers, DAY_MIN * day), pc.equal(numbers, infinite))
     if not pc.any(beyond).as_py():
         return numbers
-    first = -infinite - 1 + _DAYS_1970_TO_2000 * day
+    first = -infinite - 1 + DAYS_1970_TO_2000 * day
     above, below = pc.equal(numbers, first - 1), pc.equal(numbers, first)
     beyond = pc.and_(beyond, pc.invert(pc.or_(above, below)))
     if pc.any(beyond).as_py():

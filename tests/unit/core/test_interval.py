@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwater.core.calendar import DAY_US, HOUR_US, MINUTE_US, SECOND_US
 from headwater.core.errors import UserError
-from headwater.core.interval import DAY_US, HOUR_US, MINUTE_US, SECOND_US, Interval, parse_interval
+from headwater.core.interval import Interval, parse_interval
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from headwater.catalog.builtin.facts import SystemFacts
 from headwater.catalog.builtin.lag import global_lag_rows
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import BuiltinTable, Columns
-
-_DAY_MS: Final = 86_400_000
+from headwater.core.calendar import DAY_MS
 
 
 def _rows(facts: SystemFacts) -> Columns:
-    since_ms = facts.now_ms - _DAY_MS
+    since_ms = facts.now_ms - DAY_MS
     return global_lag_rows([event for event in facts.lag_history() if event.occurred_at_ms >= since_ms])
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import BuiltinTable, Columns
 from headwater.catalog.builtin.values import duration
+from headwater.core.calendar import HOUR_MS
 
 # (abbreviation, hours from UTC, daylight saving)
 _ABBREVIATIONS: Final = (
@@ -46,7 +47,7 @@ _ABBREVIATIONS: Final = (
 def _fixed(builtins: Sequence[BuiltinTable]) -> Columns:
     return {
         "abbrev": [name for name, _, _ in _ABBREVIATIONS],
-        "utc_offset": [duration(int(hours * 3_600_000)) for _, hours, _ in _ABBREVIATIONS],
+        "utc_offset": [duration(int(hours * HOUR_MS)) for _, hours, _ in _ABBREVIATIONS],
         "is_dst": [daylight for _, _, daylight in _ABBREVIATIONS],
     }
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from headwater.core.calendar import DAY_US, DAYS_PER_MONTH
 from headwater.core.errors import UserError, not_supported
 from headwater.core.types import BOOL, FACTS, INT4, INTERVAL, JSONB, SqlType, format_type, unconstrained
 from headwater.sql.select.functions.array_forms import each, elements, mapped, named, whole_shape
@@ -158,8 +159,9 @@ def _no_operator(symbol: str, type_: SqlType) -> UserError:
 
 
 def _interval_key(text: str) -> str:
-    day = "CAST(86400000000 AS DECIMAL(38,0))"
-    return f"((CAST({text}.months AS DECIMAL(38,0)) * 30 + {text}.days) * {day} + {text}.microseconds)"
+    day = f"CAST({DAY_US} AS DECIMAL(38,0))"
+    days = f"CAST({text}.months AS DECIMAL(38,0)) * {DAYS_PER_MONTH} + {text}.days"
+    return f"(({days}) * {day} + {text}.microseconds)"
 
 
 def _forms(symbol: str) -> tuple[Form, Form]:

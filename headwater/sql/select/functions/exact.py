@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from headwater.core.calendar import HOUR_US, MINUTE_US
 from headwater.core.types import BOOL, FLOAT4, FLOAT8, INT4, INT8, TEXT, SqlType
 from headwater.sql.select.functions.entry import Form, Function
 from headwater.sql.select.functions.forms import (
@@ -61,7 +62,7 @@ MICROSECONDS: Final = Function(
     "microseconds",
     ("any",),
     INT8,
-    "CAST(datepart('hour', {0}) * 3600000000 + datepart('minute', {0}) * 60000000"
+    f"CAST(datepart('hour', {{0}}) * {HOUR_US} + datepart('minute', {{0}}) * {MINUTE_US}"
     " + datepart('microsecond', {0}) AS BIGINT)",
     "{0}.microseconds",
 )

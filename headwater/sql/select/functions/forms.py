@@ -13,12 +13,12 @@ import json
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
+from headwater.core.calendar import DATE_MAX, DAY_INFINITE, DAY_MIN, MOMENT_INFINITE, MOMENT_MIN
 from headwater.core.errors import UserError
 from headwater.core.quoting import literal
 from headwater.core.types import BOOL, SqlType, format_type, type_to_json
 from headwater.formats.engine_types import duckdb_working, spark_type
 from headwater.formats.text_numbers import decimal_nan
-from headwater.formats.text_times import DAY_INFINITE, MOMENT_INFINITE
 from headwater.sql.select.functions import written
 from headwater.sql.select.functions.entry import Form, Function, Shape, TypeRule, Wanted
 from headwater.sql.select.functions.written import (
@@ -94,10 +94,6 @@ def failure(
     return f"{name}({quoted(marked_text(UserError(message, sqlstate, detail, hint)), engine)})"
 
 
-_DAYS: Final = (-2_440_588, 2_145_042_905)  # 4714-11-24 BC and 5874897-12-31, from 1970
-_DAY_US: Final = 86_400_000_000
-
-
 def infinities(engine: str, type_: SqlType) -> tuple[str, str]:
     """-infinity and infinity of dates or timestamps, as constants."""
     if engine == DUCKDB:
@@ -133,11 +129,12 @@ def within_range(engine: str, text: str, type_: SqlType) -> str:
     """
     if type_.kind == "date":
         first, last = (
-            f"date_from_unix_date({day})" if engine == SPARK else f"make_date({day})" for day in _DAYS
+            f"date_from_unix_date({day})" if engine == SPARK else f"make_date({day})"
+            for day in (DAY_MIN, DATE_MAX)
         )
         beyond = f"({text} < {first} OR {text} > {last})"
     elif type_.kind in ("timestamp", "timestamptz"):
-        moment = f"{_DAYS[0] * _DAY_US}"
+        moment = f"{MOMENT_MIN}"
         if engine == SPARK:
             first = f"timestamp_micros({moment}L)"
             first = first if type_.kind == "timestamptz" else f"CAST({first} AS TIMESTAMP_NTZ)"

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
+from headwater.core.calendar import DAY_US
 from headwater.core.errors import InvariantViolation
 from headwater.core.types import (
     BOOL,
@@ -54,7 +55,6 @@ from headwater.sql.select.functions.forms import (
 from headwater.sql.select.kernels.times import FIELDS
 
 _MOMENTS: Final = (TIMESTAMP, TIMESTAMPTZ)
-_DAY_US: Final = 86_400_000_000
 
 
 # Sums and differences
@@ -114,12 +114,12 @@ def _apart(engine: str, texts: Texts, types: Types) -> str:
     def make(left: str, right: str) -> str:
         if engine == SPARK:
             parts = (
-                f"named_struct('months', 0, 'days', CAST(r div {_DAY_US} AS INT),"
-                f" 'microseconds', r % {_DAY_US})"
+                f"named_struct('months', 0, 'days', CAST(r div {DAY_US} AS INT),"
+                f" 'microseconds', r % {DAY_US})"
             )
             difference = f"timestampdiff(MICROSECOND, {right}, {left})"
             return bound(engine, difference, f"CASE WHEN r IS NOT NULL THEN {parts} END")
-        parts = f"to_days(CAST(r // {_DAY_US} AS INTEGER)) + to_microseconds(r % {_DAY_US})"
+        parts = f"to_days(CAST(r // {DAY_US} AS INTEGER)) + to_microseconds(r % {DAY_US})"
         return bound(engine, f"(epoch_us({left}) - epoch_us({right}))", parts)
 
     return _finite_apart(engine, texts, types[0], make)

@@ -10,15 +10,13 @@ from typing import Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from headwater.core.calendar import DAY_US, DAYS_PER_MONTH, MOMENT_INFINITE, add_months
 from headwater.core.errors import UserError, not_supported
 from headwater.core.types import type_from_json
 from headwater.formats.text import to_text
-from headwater.formats.text_times import MOMENT_INFINITE
 from headwater.formats.zones import zone
-from headwater.sql.select.kernels.intervals import DAY_US
 from headwater.sql.select.kernels.kernel import Interval, Kernel, row_wise
 from headwater.sql.select.kernels.numerics import canonical, exact_sum
-from headwater.sql.select.kernels.times import add_months
 from headwater.sql.select.kernels.zones import add_in_zone
 
 _ROWS_MAX: Final = 1_000_000
@@ -100,7 +98,7 @@ Step: TypeAlias = "Callable[[int], int]"  # from one moment to the next
 def _stepping(start: int, stop: int, step: Interval, following: Step) -> list[int]:
     """Moments that follow one another up to `stop`, by a step of about this length."""
     months, days, microseconds = step
-    length = (months * 30 + days) * DAY_US + microseconds
+    length = (months * DAYS_PER_MONTH + days) * DAY_US + microseconds
     if length == 0:
         raise _zero_step()
     if (stop - start) // length > _ROWS_MAX or (start == stop and abs(start) == MOMENT_INFINITE):
@@ -118,9 +116,7 @@ def _moments(start: int, stop: int, step: Interval) -> list[int]:
     months, days, microseconds = step
 
     def following(moment: int) -> int:
-        day = moment // DAY_US
-        if months:
-            day = int(add_months(np.array([day]), np.array([months]))[0])
+        day = add_months(moment // DAY_US, months) if months else moment // DAY_US
         return (day + days) * DAY_US + moment % DAY_US + microseconds
 
     return _stepping(start, stop, step, following)

@@ -13,14 +13,20 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.core.calendar import (
+    DAY_S,
+    DAY_US,
+    DAYS_PER_MONTH,
+    DAYS_PER_WEEK,
+    HOUR_US,
+    MINUTE_US,
+    MONTHS_PER_YEAR,
+    SECOND_US,
+)
 from headwater.core.errors import UserError
-from headwater.core.interval import HOUR_US, MINUTE_US
 from headwater.formats.engine_types import INTERVAL_TYPE
 from headwater.sql.select.kernels.kernel import Interval, Kernel, row_wise
 
-DAY_US: Final = 86_400_000_000
-DAY_S: Final = 86_400
-MONTH_DAYS: Final = 30
 _FIELD_US: Final = {"hour": HOUR_US, "minute": MINUTE_US}
 
 
@@ -30,7 +36,7 @@ def out_of_range() -> UserError:
 
 
 def _rounded_us(value: float) -> float:
-    return float(round(value * 1_000_000)) / 1_000_000
+    return float(round(value * SECOND_US)) / SECOND_US
 
 
 def _scaled(value: Interval, scale: Callable[[float], float]) -> Interval:
@@ -38,13 +44,13 @@ def _scaled(value: Interval, scale: Callable[[float], float]) -> Interval:
     if not (abs(months_exact) < 2**31 and abs(days_exact) < 2**31):
         raise out_of_range()
     months, days = int(months_exact), int(days_exact)
-    days_left = _rounded_us((months_exact - months) * MONTH_DAYS)
+    days_left = _rounded_us((months_exact - months) * DAYS_PER_MONTH)
     seconds = _rounded_us((days_exact - days + days_left - int(days_left)) * DAY_S)
     if abs(seconds) >= DAY_S:
         days += int(seconds / DAY_S)
         seconds -= int(seconds / DAY_S) * DAY_S
     days += int(days_left)
-    microseconds = scale(value[2]) + seconds * 1_000_000
+    microseconds = scale(value[2]) + seconds * SECOND_US
     if not abs(microseconds) < 2**63:
         raise out_of_range()
     return months, days, round(microseconds)
@@ -92,8 +98,8 @@ def justify_hours(value: Interval) -> Interval:
 def justify_days(value: Interval) -> Interval:
     """Whole months out of the days."""
     months, days, microseconds = value
-    whole, days = _truncated(days, MONTH_DAYS)
-    months, days = _balanced(months + whole, days, MONTH_DAYS)
+    whole, days = _truncated(days, DAYS_PER_MONTH)
+    months, days = _balanced(months + whole, days, DAYS_PER_MONTH)
     return months, days, microseconds
 
 
@@ -101,12 +107,12 @@ def justify_interval(value: Interval) -> Interval:
     """Both, with one sign throughout."""
     months, days, microseconds = value
     whole, microseconds = _truncated(microseconds, DAY_US)
-    whole_months, days = _truncated(days + whole, MONTH_DAYS)
+    whole_months, days = _truncated(days + whole, DAYS_PER_MONTH)
     months += whole_months
     if months > 0 and (days < 0 or (days == 0 and microseconds < 0)):
-        days, months = days + MONTH_DAYS, months - 1
+        days, months = days + DAYS_PER_MONTH, months - 1
     elif months < 0 and (days > 0 or (days == 0 and microseconds > 0)):
-        days, months = days - MONTH_DAYS, months + 1
+        days, months = days - DAYS_PER_MONTH, months + 1
     days, microseconds = _balanced(days, microseconds, DAY_US)
     return months, days, microseconds
 
@@ -125,8 +131,8 @@ def _make(
 ) -> Interval:
     if not math.isfinite(seconds):
         raise out_of_range()
-    microseconds = (hours * 3600 + minutes * 60) * 1_000_000 + round(seconds * 1_000_000)
-    return years * 12 + months, weeks * 7 + days, microseconds
+    microseconds = hours * HOUR_US + minutes * MINUTE_US + round(seconds * SECOND_US)
+    return years * MONTHS_PER_YEAR + months, weeks * DAYS_PER_WEEK + days, microseconds
 
 
 def fitted(values: pa.Array, last: str, digits: int) -> pa.Array:
@@ -137,7 +143,7 @@ def fitted(values: pa.Array, last: str, digits: int) -> pa.Array:
     months, days, microseconds = values.flatten()
     nothing = pc.multiply(days, 0)
     if last == "year":
-        months = pc.multiply(pc.divide(months, 12), 12)
+        months = pc.multiply(pc.divide(months, MONTHS_PER_YEAR), MONTHS_PER_YEAR)
     if last in ("year", "month"):
         days = nothing
     if last == "second":

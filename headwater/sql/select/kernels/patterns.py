@@ -18,16 +18,33 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from headwater.core.calendar import (
+    DAY_MIN,
+    DAY_S,
+    DAY_US,
+    DAYS_PER_WEEK,
+    HOUR_S,
+    MINUTE_S,
+    MOMENT_INFINITE,
+    MOMENT_YEAR_MAX,
+    MONTHS,
+    SECOND_US,
+    WEEKDAYS,
+    century,
+    date_of,
+    day_of_year,
+    days_of,
+    existing,
+    iso_week,
+    iso_weekday,
+    shown_year,
+    weekday,
+)
 from headwater.core.errors import UserError, not_supported
-from headwater.formats.text_times import MOMENT_INFINITE, civil_from_days, days_from_civil
 from headwater.formats.zones import zone
-from headwater.sql.select.kernels.intervals import DAY_US
 from headwater.sql.select.kernels.kernel import Interval, Kernel, check_template, row_wise
 from headwater.sql.select.kernels.times import numbers_of
 
-_MONTHS: Final = ("January", "February", "March", "April", "May", "June", "July", "August", "September",
-                  "October", "November", "December")  # fmt: skip
-_DAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _ROMAN: Final = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
 _UPPER: Final = re.findall(
     r"\S+",
@@ -129,10 +146,19 @@ class _Clock:
 
 def _clock_of(moment: int, zone: str | None, offset_s: int) -> _Clock:
     days, clock = divmod(moment, DAY_US)
-    year, month, day = civil_from_days(days)
-    seconds, microsecond = divmod(clock, 1_000_000)
+    year, month, day = date_of(days)
+    seconds, microsecond = divmod(clock, SECOND_US)
     return _Clock(
-        year, month, day, days, seconds // 3600, seconds // 60 % 60, seconds % 60, microsecond, zone, offset_s
+        year,
+        month,
+        day,
+        days,
+        seconds // HOUR_S,
+        seconds // MINUTE_S % 60,
+        seconds % 60,
+        microsecond,
+        zone,
+        offset_s,
     )
 
 
@@ -144,12 +170,8 @@ def _padded(number: int, width: int, field: Field) -> str:
 
 def _iso(clock: _Clock) -> tuple[int, int, int]:
     """ISO year, week and day of that year."""
-    thursday = clock.days - (clock.days + 3) % 7 + 3
-    year = civil_from_days(thursday)[0]
-    week = (thursday - days_from_civil(year, 1, 1)) // 7 + 1
-    first_thursday = days_from_civil(year, 1, 4)
-    first = first_thursday - (first_thursday + 3) % 7
-    return year, week, clock.days - first + 1
+    year, week = iso_week(clock.days)
+    return year, week, (week - 1) * DAYS_PER_WEEK + iso_weekday(clock.days)
 
 
 def _time_part(word: str, clock: _Clock, field: Field) -> str | None:
@@ -168,7 +190,7 @@ def _time_part(word: str, clock: _Clock, field: Field) -> str | None:
         case "US":
             return f"{clock.microsecond:06d}"
         case "SSSS" | "SSSSS":
-            return str(clock.hour * 3600 + clock.minute * 60 + clock.second)
+            return str(clock.hour * HOUR_S + clock.minute * MINUTE_S + clock.second)
         case "AM" | "PM":
             return _cased("PM" if math.fmod(clock.hour, 24) >= 12 else "AM", field.word)
         case "A.M." | "P.M.":
@@ -186,18 +208,18 @@ def _zone_part(word: str, clock: _Clock, field: Field) -> str | None:
         name = clock.zone or ""
         return name if field.word.isupper() else name.lower()
     size = abs(clock.offset_s)
-    minutes = f"{size // 60 % 60:02d}"
+    minutes = f"{size // MINUTE_S % 60:02d}"
     if word == "TZM":
         return minutes
-    hours = f"{'-' if clock.offset_s < 0 else '+'}{size // 3600:02d}"
-    return f"{hours}:{minutes}" if word == "OF" and size // 60 % 60 else hours
+    hours = f"{'-' if clock.offset_s < 0 else '+'}{size // HOUR_S:02d}"
+    return f"{hours}:{minutes}" if word == "OF" and size // MINUTE_S % 60 else hours
 
 
 def _year_part(word: str, clock: _Clock, field: Field) -> str | None:
     year = clock.year
     if word.startswith("I") and word in ("IYYY", "IYY", "IY", "I"):
         year, word = _iso(clock)[0], "Y" * len(word)
-    shown = year if year > 0 else 1 - year
+    shown = abs(shown_year(year))
     match word:
         case "Y,YYY":
             return f"{shown // 1000},{shown % 1000:03d}"
@@ -214,22 +236,22 @@ def _year_part(word: str, clock: _Clock, field: Field) -> str | None:
         case "B.C." | "A.D.":
             return _cased("B.C." if year <= 0 else "A.D.", field.word)
         case "CC":
-            century = (year + 99) // 100 if year > 0 else -((99 + (1 - year)) // 100)
-            return _padded(century, 2, field) if -99 <= century <= 99 else str(century)
+            number = century(year)
+            return _padded(number, 2, field) if -99 <= number <= 99 else str(number)
     return None
 
 
 def _day_part(word: str, clock: _Clock, field: Field) -> str:
-    of_year = clock.days - days_from_civil(clock.year, 1, 1) + 1
+    of_year = day_of_year(clock.days)
     match word:
         case "MONTH" | "DAY":
-            name = _MONTHS[clock.month - 1] if word == "MONTH" else _DAYS[(clock.days + 4) % 7]
+            name = MONTHS[clock.month - 1] if word == "MONTH" else WEEKDAYS[weekday(clock.days)]
             shown = _cased(name, field.word)
             return shown if field.bare else shown.ljust(9)
         case "MON":
-            return _cased(_MONTHS[clock.month - 1][:3], field.word)
+            return _cased(MONTHS[clock.month - 1][:3], field.word)
         case "DY":
-            return _cased(_DAYS[(clock.days + 4) % 7][:3], field.word)
+            return _cased(WEEKDAYS[weekday(clock.days)][:3], field.word)
         case "RM":
             roman = _cased(_ROMAN[clock.month - 1], field.word)
             return roman if field.bare else roman.ljust(4)
@@ -237,14 +259,14 @@ def _day_part(word: str, clock: _Clock, field: Field) -> str:
         "MM": (clock.month, 2),
         "DD": (clock.day, 2),
         "DDD": (of_year, 3),
-        "D": ((clock.days + 4) % 7 + 1, 1),
-        "ID": ((clock.days + 3) % 7 + 1, 1),
+        "D": (weekday(clock.days) + 1, 1),
+        "ID": (iso_weekday(clock.days), 1),
         "IDDD": (_iso(clock)[2], 3),
         "WW": ((of_year - 1) // 7 + 1, 2),
         "IW": (_iso(clock)[1], 2),
         "W": ((clock.day - 1) // 7 + 1, 1),
         "Q": ((clock.month - 1) // 3 + 1, 1),
-        "J": (clock.days + 2_440_588, 1),
+        "J": (clock.days - DAY_MIN, 1),
     }[word]
     return _padded(number, width, field)
 
@@ -278,7 +300,7 @@ def _shown_in_zone(values: pa.Array, templates: pa.Array, zones: pa.Array) -> pa
     finite = np.where(np.abs(moments) == MOMENT_INFINITE, 0, moments)
     periods = found.periods(finite)
     offsets = found.offsets[periods].tolist()
-    clocks = np.where(finite == moments, finite + found.offsets[periods] * 1_000_000, moments).tolist()
+    clocks = np.where(finite == moments, finite + found.offsets[periods] * SECOND_US, moments).tolist()
     names = [found.abbreviations[period] for period in periods.tolist()]
     rows = zip(clocks, templates.to_pylist(), names, offsets, values.is_valid().to_pylist(), strict=True)
     shown = [
@@ -295,14 +317,14 @@ def _shown_interval(value: Interval, template: str) -> str | None:
         return None
     # Every part has the sign of what it is a part of.
     toward, ahead = -1 if months < 0 else 1, -1 if microseconds < 0 else 1
-    seconds, microsecond = divmod(abs(microseconds), 1_000_000)
+    seconds, microsecond = divmod(abs(microseconds), SECOND_US)
     clock = _Clock(
         toward * (abs(months) // 12),
         toward * (abs(months) % 12),
         days,
         0,
-        ahead * (seconds // 3600),
-        ahead * (seconds // 60 % 60),
+        ahead * (seconds // HOUR_S),
+        ahead * (seconds // MINUTE_S % 60),
         ahead * (seconds % 60),
         ahead * microsecond,
         None,
@@ -431,10 +453,10 @@ def _read_word(text: str, place: int, word: str, field: Field, values: dict[str,
         place += 1
     rest = text[place:].lower()
     choices: dict[str, tuple[str, tuple[str, ...]]] = {
-        "MONTH": ("MM", _MONTHS),
-        "MON": ("MM", tuple(name[:3] for name in _MONTHS)),
-        "DAY": ("", _DAYS),
-        "DY": ("", tuple(name[:3] for name in _DAYS)),
+        "MONTH": ("MM", MONTHS),
+        "MON": ("MM", tuple(name[:3] for name in MONTHS)),
+        "DAY": ("", WEEKDAYS),
+        "DY": ("", tuple(name[:3] for name in WEEKDAYS)),
         "AM": ("half", ("am", "pm")),
         "PM": ("half", ("am", "pm")),
         "A.M.": ("half", ("a.m.", "p.m.")),
@@ -464,17 +486,15 @@ def _moment(text: str, template: str) -> int:
     if "YYYY" not in values or values["YYYY"] == 0:
         raise not_supported("to_timestamp and to_date without a year")
     year = values["YYYY"]
-    if year > 294_276:
+    if year > MOMENT_YEAR_MAX:
         raise UserError("timestamp out of range", "22008")
     month, day = values.get("MM", 1), values.get("DD", 1)
-    if not 1 <= month <= 12 or not 1 <= day <= 31:
+    if not existing(year, month, day):
         raise _out_of_range(text)
-    days = days_from_civil(year, month, day)
-    if civil_from_days(days) != (year, month, day):
-        raise _out_of_range(text)
+    days = days_of(year, month, day)
     if "DDD" in values:
-        days = days_from_civil(year, 1, 1) + values["DDD"] - 1
-        if civil_from_days(days)[0] != year:
+        days = days_of(year, 1, values["DDD"])
+        if date_of(days)[0] != year:
             raise _out_of_range(text)
     return days * DAY_US + _clock_us(values, text)
 
@@ -494,10 +514,10 @@ def _clock_us(values: dict[str, int], text: str) -> int:
     minute, second = values.get("MI", 0), values.get("SS", 0)
     if hour > 23 or minute > 59 or second > 59:
         raise _out_of_range(text)
-    seconds = values.get("SSSSS", hour * 3600 + minute * 60 + second)
-    if seconds >= 86_400:
+    seconds = values.get("SSSSS", hour * HOUR_S + minute * MINUTE_S + second)
+    if seconds >= DAY_S:
         raise _out_of_range(text)
-    return seconds * 1_000_000 + values.get("US", 0)
+    return seconds * SECOND_US + values.get("US", 0)
 
 
 def _reading(finish: Callable[[int], int]) -> Callable[[str, str], int]:

@@ -1,8 +1,8 @@
 """Kernels over dates and timestamps, column-wise on numbers: days and microseconds since 1970.
 
-The calendar is the proleptic Gregorian one and works for every year a timestamp can hold.
+The calendar (core/calendar.py) works for every year a timestamp can hold.
 Timestamps with and without a zone share everything but their type, because the clocks that count here are
-those of UTC; others are in zones.py.  Infinite ones (formats/text_times.py) stay what they are wherever
+those of UTC; others are in zones.py.  Infinite ones stay what they are wherever
 PostgreSQL leaves them so.
 
     date_trunc, extract, date_part, date_bin     by the name of a field
@@ -25,17 +25,39 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.core.calendar import (
+    DAY_INFINITE,
+    DAY_MIN,
+    DAY_S,
+    DAY_US,
+    DAYS_PER_MONTH,
+    HOUR_US,
+    MIDNIGHT_2000_US,
+    MINUTE_US,
+    MOMENT_DAYS_MAX,
+    MOMENT_INFINITE,
+    MOMENT_MAX,
+    MOMENT_MIN,
+    SECOND_US,
+    YEAR_S,
+    add_months,
+    century,
+    date_of,
+    day_of_year,
+    days_of,
+    iso_week,
+    iso_weekday,
+    monday_of,
+    month_days,
+    shown_year,
+    weekday,
+)
 from headwater.core.errors import UserError, not_supported
-from headwater.formats.text_times import DAY_INFINITE, MOMENT_INFINITE, civil_from_days, days_from_civil
-from headwater.sql.select.kernels.intervals import DAY_US
 from headwater.sql.select.kernels.kernel import Interval, Kernel, arrow_of, row_wise
 
 Numbers: TypeAlias = "npt.NDArray[np.int64]"
 Look: TypeAlias = "Callable[[Numbers, str], Numbers]"  # a field of moments
 
-TIMESTAMP_MIN: Final = days_from_civil(-4713, 11, 24) * DAY_US
-TIMESTAMP_MAX: Final = MOMENT_INFINITE - 1
-DAYS_MAX: Final = MOMENT_INFINITE // DAY_US - 1
 _NAMES: Final = {
     "timestamp": "timestamp without time zone",
     "timestamptz": "timestamp with time zone",
@@ -82,64 +104,11 @@ def _unsupported_field(name: str, kind: str) -> UserError:
     return UserError(f'unit "{name.lower()}" not supported for type {_NAMES[kind]}', "0A000")
 
 
-# The calendar, column-wise
-
-
-def civil(days: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """Years, months and days of the month; year 0 is 1 BC."""
-    shifted = days + 719_468
-    era = shifted // 146_097
-    of_era = shifted - era * 146_097
-    year_of_era = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365
-    of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    month_shifted = (5 * of_year + 2) // 153
-    month = month_shifted + np.where(month_shifted < 10, 3, -9)
-    day = of_year - (153 * month_shifted + 2) // 5 + 1
-    return year_of_era + era * 400 + (month <= 2), month, day
-
-
-def days_of(year: Numbers, month: Numbers, day: Numbers) -> Numbers:
-    """The reverse of `civil`."""
-    year = year - (month <= 2)
-    era = year // 400
-    of_era = year - era * 400
-    of_year = (153 * (month + np.where(month > 2, -3, 9)) + 2) // 5 + day - 1
-    return np.asarray(era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468)
-
-
-def _month_length(year: Numbers, month: Numbers) -> Numbers:
-    following = np.where(month == 12, 1, month + 1)
-    return days_of(year + (month == 12), following, np.ones_like(month)) - days_of(
-        year, month, np.ones_like(month)
-    )
-
-
-def add_months(days: Numbers, months: Numbers) -> Numbers:
-    """The same day so many months on, or the month's last."""
-    year, month, day = civil(days)
-    total = year * 12 + (month - 1) + months
-    year, month = total // 12, total % 12 + 1
-    return days_of(year, month, np.minimum(day, _month_length(year, month)))
-
-
 # Fields
 
 
-def _iso_week(days: Numbers) -> tuple[Numbers, Numbers]:
-    """ISO years and weeks: the year of a week is that of its Thursday."""
-    thursday = days - (days + 3) % 7 + 3
-    year, _, _ = civil(thursday)
-    first = days_of(year, np.ones_like(year), np.ones_like(year))
-    return year, (thursday - first) // 7 + 1
-
-
-def _century(year: Numbers, size: int) -> Numbers:
-    """Counted from 1; there is no century zero."""
-    return np.where(year > 0, (year + size - 1) // size, -((size - year) // size))
-
-
-def _shown_year(year: Numbers) -> Numbers:
-    return np.where(year > 0, year, year - 1)
+_LENGTHS_US: Final = {"microseconds": 1, "milliseconds": 1_000, "second": SECOND_US, "minute": MINUTE_US,
+    "hour": HOUR_US, "day": DAY_US}  # fmt: skip
 
 
 def truncated(moments: Numbers, field: str) -> Numbers:
@@ -147,28 +116,23 @@ def truncated(moments: Numbers, field: str) -> Numbers:
     infinite = np.abs(moments) == MOMENT_INFINITE
     if infinite.any():
         return np.where(infinite, moments, truncated(np.where(infinite, 0, moments), field))
-    simple = {"microseconds": 1, "milliseconds": 1_000, "second": 1_000_000, "minute": 60_000_000,
-              "hour": 3_600_000_000, "day": DAY_US}  # fmt: skip
-    if field in simple:
-        return moments // simple[field] * simple[field]
+    if field in _LENGTHS_US:
+        return moments // _LENGTHS_US[field] * _LENGTHS_US[field]
     days = moments // DAY_US
     if field == "week":
-        return (days - (days + 3) % 7) * DAY_US
-    year, month, _ = civil(days)
-    one = np.ones_like(year)
+        return monday_of(days) * DAY_US
+    year, month, _ = date_of(days)
     match field:
         case "month":
-            pass
+            return days_of(year, month, 1) * DAY_US
         case "quarter":
-            month = (month - 1) // 3 * 3 + 1
-        case "year":
-            month = one
+            return days_of(year, (month - 1) // 3 * 3 + 1, 1) * DAY_US
         case "decade":
-            year, month = year // 10 * 10, one
+            year = year // 10 * 10
         case "century" | "millennium":
             size = 100 if field == "century" else 1000
-            year, month = (year - 1) // size * size + 1, one
-    return days_of(year, month, one) * DAY_US
+            year = (year - 1) // size * size + 1
+    return days_of(year, 1, 1) * DAY_US
 
 
 _SPANS: Final = ("week", "month", "quarter", "year", "decade", "century", "millennium")
@@ -182,11 +146,11 @@ def extracted(moments: Numbers, field: str) -> Numbers:
         case "epoch":
             return moments
         case "microseconds":
-            return clock % 60_000_000 * 1_000_000
+            return clock % MINUTE_US * 1_000_000
         case "milliseconds":
-            return clock % 60_000_000 * 1_000
+            return clock % MINUTE_US * 1_000
         case "second":
-            return clock % 60_000_000
+            return clock % MINUTE_US
         case "timezone" | "timezone_hour" | "timezone_minute":
             return np.zeros_like(moments)
     whole = _extracted_whole(days, clock, field)
@@ -196,20 +160,20 @@ def extracted(moments: Numbers, field: str) -> Numbers:
 def _extracted_whole(days: Numbers, clock: Numbers, field: str) -> Numbers:
     match field:
         case "minute":
-            return clock // 60_000_000 % 60
+            return clock // MINUTE_US % 60
         case "hour":
-            return clock // 3_600_000_000
+            return clock // HOUR_US
         case "dow":
-            return (days + 4) % 7
+            return weekday(days)
         case "isodow":
-            return (days + 3) % 7 + 1
+            return iso_weekday(days)
         case "julian":  # of dates only: a moment's has a fraction
-            return days + 2_440_588
+            return days - DAY_MIN
         case "week":
-            return _iso_week(days)[1]
+            return iso_week(days)[1]
         case "isoyear":
-            return _shown_year(_iso_week(days)[0])
-    year, month, day = civil(days)
+            return shown_year(iso_week(days)[0])
+    year, month, day = date_of(days)
     match field:
         case "day":
             return day
@@ -218,14 +182,14 @@ def _extracted_whole(days: Numbers, clock: Numbers, field: str) -> Numbers:
         case "quarter":
             return (month - 1) // 3 + 1
         case "year":
-            return _shown_year(year)
+            return shown_year(year)
         case "doy":
-            return days - days_of(year, np.ones_like(year), np.ones_like(year)) + 1
+            return day_of_year(days)
         case "decade":
             return year // 10
         case "century":
-            return _century(year, 100)
-    return _century(year, 1000)
+            return century(year, 100)
+    return century(year, 1000)
 
 
 # Kernels over a field's name
@@ -309,7 +273,7 @@ def fields_extracted(kind: str, names: pa.Array, values: pa.Array, look: Look = 
 
     def scaled(numbers: Numbers, field: str) -> Numbers:
         if kind == "time" and field == "hour":  # 24:00:00 is allowed
-            return numbers // 3_600_000_000 * 1_000_000
+            return numbers // HOUR_US * 1_000_000
         infinite = _infinite(kind, numbers)
         if field in _ENDLESS and infinite.any():
             raise not_supported(f"extract of {field} from an infinite {_NAMES[kind]}", hint=_NO_NUMBER)
@@ -367,9 +331,9 @@ def _date_part_interval(name: str, value: Interval) -> float:
     months, days, microseconds = value
     years = int(months / 12)
     result = microseconds / 1_000_000.0
-    result += 31_557_600.0 * years
-    result += 2_592_000.0 * (months - years * 12)
-    return result + 86_400.0 * days
+    result += float(YEAR_S) * years
+    result += float(DAYS_PER_MONTH * DAY_S) * (months - years * 12)
+    return result + float(DAY_S) * days
 
 
 def _extract_interval(name: str, value: Interval) -> int:
@@ -382,18 +346,18 @@ def _extract_interval(name: str, value: Interval) -> int:
     year = int(math.copysign(abs(months) // 12, months)) if months else 0
     match field:
         case "microseconds":
-            return sign * (clock % 60_000_000) * 1_000_000
+            return sign * (clock % MINUTE_US) * 1_000_000
         case "milliseconds":
-            return sign * (clock % 60_000_000) * 1_000
+            return sign * (clock % MINUTE_US) * 1_000
         case "second":
-            return sign * (clock % 60_000_000)
+            return sign * (clock % MINUTE_US)
         case "epoch":
             rest = months - year * 12
             # A year counts 365.25 days here, a month 30.
-            return year * 31_557_600_000_000 + (rest * 30 + days) * DAY_US + microseconds
+            return year * YEAR_S * SECOND_US + (rest * 30 + days) * DAY_US + microseconds
     whole = {
-        "minute": sign * (clock // 60_000_000 % 60),
-        "hour": sign * (clock // 3_600_000_000),
+        "minute": sign * (clock // MINUTE_US % 60),
+        "hour": sign * (clock // HOUR_US),
         "day": days,
         "month": months - year * 12,
         "quarter": int((months - year * 12) / 3) + 1,
@@ -415,19 +379,17 @@ def _trunc_interval(name: str, value: Interval) -> Interval:
     units = {"millennium": 12_000, "century": 1_200, "decade": 120, "year": 12, "quarter": 3, "month": 1}
     if field in units:
         return int(months / units[field]) * units[field], 0, 0
-    clock = {"day": DAY_US, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000,
-             "milliseconds": 1_000, "microseconds": 1}  # fmt: skip
     if field in _ZONES:
         raise _unsupported_field(name, "interval")
     if field == "week":
         error = _unsupported_field(name, "interval")
         error.detail = "Months usually have fractional weeks."
         raise error
-    if field not in clock:
+    if field not in _LENGTHS_US:
         raise _unknown_field(name, "interval")
     if field == "day":
         return months, days, 0
-    whole = abs(microseconds) // clock[field] * clock[field]
+    whole = abs(microseconds) // _LENGTHS_US[field] * _LENGTHS_US[field]
     return months, days, whole if microseconds >= 0 else -whole
 
 
@@ -436,7 +398,7 @@ def _trunc_interval(name: str, value: Interval) -> Interval:
 
 def checked(moments: Any) -> Any:
     """Moments that PostgreSQL has too and that have a stored form, or an error."""
-    if np.any((moments < TIMESTAMP_MIN) | (moments > TIMESTAMP_MAX)):
+    if np.any((moments < MOMENT_MIN) | (moments > MOMENT_MAX)):
         raise UserError("timestamp out of range", "22008")
     return moments
 
@@ -452,7 +414,7 @@ def _add_interval(kind: str, sign: int) -> Kernel:
             for i in range(3)
         )
         day = add_months(moments // DAY_US, months) + days
-        if np.any(np.abs(day[~missing]) > DAYS_MAX):  # so many that their microseconds are no number
+        if np.any(np.abs(day[~missing]) > MOMENT_DAYS_MAX):  # so many that their microseconds are no number
             raise UserError("timestamp out of range", "22008")
         result = np.where(missing | infinite, 0, day * DAY_US + moments % DAY_US + microseconds)
         return pa.array(np.where(infinite, given, checked(result)), pa.int64(), mask=missing).cast(
@@ -484,9 +446,6 @@ def _rescaled(zero: int) -> Callable[[int, int], int]:
     return run
 
 
-EPOCH_2000: Final = 946_684_800_000_000
-
-
 def age(later: int, earlier: int) -> Interval:
     """Years, months and days apart, counted on the calendar."""
     if MOMENT_INFINITE in (abs(later), abs(earlier)):
@@ -494,8 +453,8 @@ def age(later: int, earlier: int) -> Interval:
     if later < earlier:
         months, days, microseconds = age(earlier, later)
         return -months, -days, -microseconds
-    high_year, high_month, high_day = civil_from_days(later // DAY_US)
-    low_year, low_month, low_day = civil_from_days(earlier // DAY_US)
+    high_year, high_month, high_day = date_of(later // DAY_US)
+    low_year, low_month, low_day = date_of(earlier // DAY_US)
     clock = later % DAY_US - earlier % DAY_US
     days = high_day - low_day
     months = (high_year - low_year) * 12 + high_month - low_month
@@ -503,8 +462,7 @@ def age(later: int, earlier: int) -> Interval:
         clock, days = clock + DAY_US, days - 1
     while days < 0:
         year, month = low_year, low_month
-        following = days_from_civil(year + (month == 12), month % 12 + 1, 1)
-        days, months = days + following - days_from_civil(year, month, 1), months - 1
+        days, months = days + month_days(year, month), months - 1
     return months, days, clock
 
 
@@ -567,9 +525,15 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     row_wise("hw_timestamptz_to_time", ("timestamptz",), "int8", _time_of, raises=False),
     row_wise("hw_interval_to_time", ("interval",), "int8", lambda value: value[2] % DAY_US, raises=False),
     row_wise("hw_time_to_interval", ("int8",), "interval", lambda clock: (0, 0, clock), raises=False),
-    row_wise("hw_timestamp_scale", ("timestamp", "int4"), "timestamp", _rescaled(EPOCH_2000), raises=False),
     row_wise(
-        "hw_timestamptz_scale", ("timestamptz", "int4"), "timestamptz", _rescaled(EPOCH_2000), raises=False
+        "hw_timestamp_scale", ("timestamp", "int4"), "timestamp", _rescaled(MIDNIGHT_2000_US), raises=False
+    ),
+    row_wise(
+        "hw_timestamptz_scale",
+        ("timestamptz", "int4"),
+        "timestamptz",
+        _rescaled(MIDNIGHT_2000_US),
+        raises=False,
     ),
     row_wise("hw_time_scale", ("int8", "int4"), "int8", _rescaled(0), raises=False),
     row_wise("hw_age", ("timestamp", "timestamp"), "interval", age),

@@ -10,34 +10,40 @@ from typing import Final
 
 import numpy as np
 
+from headwater.core.calendar import (
+    DATE_MAX,
+    DAY_INFINITE,
+    DAY_MIN,
+    DAY_US,
+    HOUR_US,
+    MIDNIGHT_2000_US,
+    MINUTE_US,
+    MOMENT_INFINITE,
+    MOMENT_MAX,
+    MOMENT_MIN,
+    SECOND_US,
+    counted_year,
+    days_of,
+    existing,
+)
 from headwater.core.errors import UserError
-from headwater.formats.text_times import DAY_INFINITE, MOMENT_INFINITE, civil_from_days, days_from_civil
-from headwater.sql.select.kernels.intervals import DAY_US
 from headwater.sql.select.kernels.kernel import Kernel, row_wise
-from headwater.sql.select.kernels.times import EPOCH_2000, TIMESTAMP_MAX, TIMESTAMP_MIN, checked
+from headwater.sql.select.kernels.times import checked
 
 
 def _make_date(year: int, month: int, day: int, with_time: bool = False) -> int:
-    astronomical = year if year > 0 else year + 1
-    shown = f"{year if with_time or not year else astronomical}-{month:02d}-{day:02d}"
-    wrong = UserError(f"date field value out of range: {shown}", "22008")
-    if year == 0 or not 1 <= month <= 12 or not 1 <= day <= 31:
-        raise wrong
-    beyond = not -4714 <= year < 5_874_898
-    # Far away every leap year has one nearby, four centuries apart.
-    near = astronomical % 400 + 2000 if beyond else astronomical
-    days = days_from_civil(near, month, day)
-    if civil_from_days(days) != (near, month, day):
-        raise wrong
-    if beyond or days * DAY_US < TIMESTAMP_MIN:
+    counted = counted_year(year)
+    shown = f"{year if with_time else counted}-{month:02d}-{day:02d}"
+    if year == 0 or not existing(counted, month, day):
+        raise UserError(f"date field value out of range: {shown}", "22008")
+    days = days_of(counted, month, day)
+    if not DAY_MIN <= days <= DATE_MAX:
         raise UserError(f"date out of range: {shown}", "22008")
     return days
 
 
 def _make_time(hour: int, minute: int, second: float) -> int:
-    total = (hour * 3600 + minute * 60) * 1_000_000 + (
-        round(second * 1_000_000) if math.isfinite(second) else -1
-    )
+    total = hour * HOUR_US + minute * MINUTE_US + (round(second * SECOND_US) if math.isfinite(second) else -1)
     fine = hour >= 0 and 0 <= minute <= 59 and 0 <= second <= 60 and total <= DAY_US
     if not fine:
         seconds = f"{second:02g}" if math.isfinite(second) else "NaN" if second != second else "Infinity"
@@ -57,8 +63,8 @@ def _from_epoch(seconds: float) -> int:
     if math.isinf(seconds):
         return MOMENT_INFINITE if seconds > 0 else -MOMENT_INFINITE
     near = abs(seconds) < 1e13
-    moment = round((seconds - EPOCH_2000 / 1_000_000) * 1_000_000) + EPOCH_2000 if near else 0
-    if not near or not TIMESTAMP_MIN <= moment <= TIMESTAMP_MAX:
+    moment = round((seconds - MIDNIGHT_2000_US / SECOND_US) * SECOND_US) + MIDNIGHT_2000_US if near else 0
+    if not near or not MOMENT_MIN <= moment <= MOMENT_MAX:
         raise UserError(f'timestamp out of range: "{seconds:g}"', "22008")
     return moment
 

@@ -17,15 +17,20 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.core.calendar import (
+    DAY_US,
+    HOUR_S,
+    MINUTE_S,
+    MOMENT_DAYS_MAX,
+    MOMENT_INFINITE,
+    SECOND_US,
+    add_months,
+)
 from headwater.core.errors import UserError
-from headwater.formats.text_times import MOMENT_INFINITE
 from headwater.formats.zones import Zone, find_zone, zone, zone_of_offset
-from headwater.sql.select.kernels.intervals import DAY_US
 from headwater.sql.select.kernels.kernel import Kernel, arrow_of
 from headwater.sql.select.kernels.times import (
-    DAYS_MAX,
     Numbers,
-    add_months,
     checked,
     extracted,
     fields_extracted,
@@ -104,7 +109,7 @@ def _truncated(zone: Zone) -> Callable[[Numbers, str], Numbers]:
     def cut(moments: Numbers, field: str) -> Numbers:
         finite = _finite(moments)
         given = np.where(finite, moments, 0)
-        offsets = zone.offsets_at(given) * 1_000_000
+        offsets = zone.offsets_at(given) * SECOND_US
         clocks = truncated(given + offsets, field)
         made = clocks - offsets if field in _OF_CLOCKS else zone.from_clock(clocks)
         return np.where(finite, made, moments)
@@ -138,12 +143,12 @@ def _field(zone: Zone) -> Callable[[Numbers, str], Numbers]:
         sign: Numbers = np.sign(offsets)
         match field:
             case "timezone":
-                return offsets * 1_000_000
+                return offsets * SECOND_US
             case "timezone_hour":
-                return sign * (size // 3600) * 1_000_000
+                return sign * (size // HOUR_S) * SECOND_US
             case "timezone_minute":
-                return sign * (size // 60 % 60) * 1_000_000
-        return extracted(moments + offsets * 1_000_000, field)
+                return sign * (size // MINUTE_S % 60) * SECOND_US
+        return extracted(moments + offsets * SECOND_US, field)
 
     return look
 
@@ -157,7 +162,7 @@ def add_in_zone(
             continue
         clocks = zone.to_clock(moments)
         day = move(clocks // DAY_US, count)
-        if np.any(np.abs(day) > DAYS_MAX):
+        if np.any(np.abs(day) > MOMENT_DAYS_MAX):
             raise UserError("timestamp out of range", "22008")
         moments = np.where(count != 0, zone.from_clock(day * DAY_US + clocks % DAY_US), moments)
     return moments + microseconds

@@ -18,8 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.core import pace
+from headwater.core.calendar import DAY_US
 from headwater.core.errors import UserError
-from headwater.core.interval import DAY_US, parse_interval
+from headwater.core.interval import parse_interval
 from headwater.core.names import Names, SessionFacts
 from headwater.core.types import (
     INT4,

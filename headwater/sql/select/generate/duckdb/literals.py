@@ -16,12 +16,13 @@ from __future__ import annotations
 import pyarrow as pa
 
 from headwater.core import pace, quoting
+from headwater.core.calendar import HOUR_US, MINUTE_US, MOMENT_INFINITE
 from headwater.core.limits import PLAN_AT_ONCE_CHARACTERS_MAX
 from headwater.core.types import FACTS, INT2, INT2VECTOR, INT4, INTERVAL, UNSIGNED, SqlType, stored
 from headwater.formats.arrays import elements_of, shapes_of
 from headwater.formats.engine_types import duckdb_stored, duckdb_working
 from headwater.formats.text import from_text
-from headwater.formats.text_times import MOMENT_INFINITE, infinite_text
+from headwater.formats.text_times import infinite_text
 from headwater.sql.select.functions.array_forms import mapped, packed
 from headwater.sql.select.functions.forms import DUCKDB, numeric_nan
 
@@ -179,7 +180,7 @@ def _interval_to_stored(text: str) -> str:
     months = f"CAST(datepart('year', {text}) * 12 + datepart('month', {text}) AS INTEGER)"
     days = f"CAST(datepart('day', {text}) AS INTEGER)"
     clock = (
-        f"datepart('hour', {text}) * 3600000000 + datepart('minute', {text}) * 60000000"
+        f"datepart('hour', {text}) * {HOUR_US} + datepart('minute', {text}) * {MINUTE_US}"
         f" + datepart('microsecond', {text})"
     )
     made = f"{{'months': {months}, 'days': {days}, 'microseconds': CAST({clock} AS BIGINT)}}"
