@@ -22,6 +22,7 @@ from headwater.core.errors import UserError
 from headwater.sql.select.kernels import KERNELS, Kernel
 from headwater.sql.select.kernels.kernel import array_of_values
 from tests.bench.figures import Figures
+from tests.support.times_by_row import MODELS
 
 ROWS: Final = 100_000
 BATCH: Final = 2_048
@@ -199,7 +200,8 @@ def measured(only: Callable[[Kernel], bool] = lambda kernel: True) -> dict[str, 
             continue
         try:
             arguments = columns(kernel)
-            by_row = None if kernel.function == kernel.by_row else kernel.by_row
+            rows = MODELS.get(kernel.name, kernel).by_row
+            by_row = None if kernel.function == rows else rows
             after = ns_per_row(kernel.function, arguments)
             found[kernel.name] = (after, None if by_row is None else ns_per_row(by_row, arguments))
         except (UserError, ValueError, ArithmeticError):

@@ -19,8 +19,16 @@ import pyarrow.compute as pc
 from headwater.core import pace
 from headwater.core.errors import UserError
 from headwater.core.limits import KERNEL_VALUE_BYTES_MAX
+from headwater.sql.select.kernels.columns import (
+    Numbers,
+    Parts,
+    interval_out_of_range,
+    intervals_of,
+    parts_of,
+    placed,
+)
 from headwater.sql.select.kernels.intervals import divided
-from headwater.sql.select.kernels.kernel import Interval, Kernel, row_wise, too_long
+from headwater.sql.select.kernels.kernel import Kernel, row_wise, too_long
 from headwater.sql.select.kernels.numerics import (
     canonical,
     exact_product,
@@ -264,22 +272,35 @@ def _percentile(fraction: float | None, values: list[float | None] | None) -> fl
 # Intervals and texts
 
 
-def _intervals(values: list[dict[str, int] | None]) -> list[Interval]:
-    return [(value["months"], value["days"], value["microseconds"]) for value in _present(values)]
+def _interval_totals(average: bool) -> Callable[[pa.Array], pa.Array]:
+    """The sum of each group's intervals, or that divided by how many they are."""
+
+    def run(groups: pa.Array) -> pa.Array:
+        values = groups.flatten()
+        present = values.is_valid()
+        rows = np.asarray(pc.list_parent_indices(groups).filter(present))
+        counts = np.bincount(rows, minlength=len(groups))
+        some = counts > 0
+        totals = _totals(parts_of(values.filter(present)), np.flatnonzero(np.diff(rows, prepend=-1)))
+        made = divided(totals, counts[some].astype(np.float64)) if average else _fitting(totals)
+        return intervals_of(placed(made, some), ~some)
+
+    return run
 
 
-def _interval_sum(values: list[dict[str, int] | None]) -> Interval | None:
-    present = _intervals(values)
-    if not present:
-        return None
-    months, days, microseconds = (sum(part) for part in zip(*present, strict=True))
-    return months, days, microseconds
+def _totals(parts: Parts, starts: Numbers) -> Parts:
+    """The sums of groups that begin at these places; of many microseconds, as Python's numbers."""
+    months, days, microseconds = parts
+    sizes = np.add.reduceat(np.abs(microseconds.astype(np.float64)), starts)
+    summed: Any = microseconds if sizes.max(initial=0) < 2**62 else microseconds.astype(object)
+    return np.add.reduceat(months, starts), np.add.reduceat(days, starts), np.add.reduceat(summed, starts)
 
 
-def _interval_average(values: list[dict[str, int] | None]) -> Interval | None:
-    total = _interval_sum(values)
-    count = len(_present(values))
-    return None if total is None else divided(total, float(count))
+def _fitting(totals: Parts) -> Parts:
+    months, days, microseconds = totals
+    if ((microseconds < -(2**63)) | (microseconds >= 2**63)).any():
+        raise interval_out_of_range()
+    return months, days, microseconds.astype(np.int64)
 
 
 def _together(groups: pa.Array) -> pa.Array:
@@ -327,8 +348,8 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     row_wise("hw_float8_regression", ("float8[][]", "text"), "float8", _regression),
     row_wise("hw_fraction", ("float8",), "float8", checked_fraction),
     row_wise("hw_percentile_cont", ("float8", "float8[]"), "float8", _percentile, strict=False),
-    row_wise("hw_interval_sum", ("interval[]",), "interval", _interval_sum),
-    row_wise("hw_interval_avg", ("interval[]",), "interval", _interval_average),
+    Kernel("hw_interval_sum", ("interval[]",), "interval", _interval_totals(average=False)),
+    Kernel("hw_interval_avg", ("interval[]",), "interval", _interval_totals(average=True)),
     Kernel("hw_string_agg", ("text[][]",), "text", _together, raises=False),
     Kernel("hw_bytea_agg", ("bytea[][]",), "bytea", _together, raises=False),
 )

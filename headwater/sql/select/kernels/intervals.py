@@ -6,10 +6,10 @@ into microseconds, with PostgreSQL's roundings at each step.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -25,114 +25,126 @@ from headwater.core.calendar import (
 )
 from headwater.core.errors import UserError
 from headwater.formats.engine_types import INTERVAL_TYPE
-from headwater.sql.select.kernels.kernel import Interval, Kernel, row_wise
+from headwater.sql.select.kernels.columns import Floats, Numbers, Parts, column_wise, interval_out_of_range
+from headwater.sql.select.kernels.kernel import Kernel
 
 _FIELD_US: Final = {"hour": HOUR_US, "minute": MINUTE_US}
 
 
-def out_of_range() -> UserError:
-    """The complaint about an interval no column can hold."""
-    return UserError("interval out of range", "22008")
+def _rounded_us(value: Floats) -> Floats:
+    return np.rint(value * SECOND_US) / SECOND_US
 
 
-def _rounded_us(value: float) -> float:
-    return float(round(value * SECOND_US)) / SECOND_US
-
-
-def _scaled(value: Interval, scale: Callable[[float], float]) -> Interval:
-    months_exact, days_exact = scale(value[0]), scale(value[1])
-    if not (abs(months_exact) < 2**31 and abs(days_exact) < 2**31):
-        raise out_of_range()
-    months, days = int(months_exact), int(days_exact)
+def _scaled(value: Parts, scale: Callable[[Numbers], Floats]) -> Parts:
+    with np.errstate(over="ignore"):
+        months_exact, days_exact, microseconds = (scale(part) for part in value)
+    if not ((np.abs(months_exact) < 2**31) & (np.abs(days_exact) < 2**31)).all():
+        raise interval_out_of_range()
+    months, days = np.trunc(months_exact), np.trunc(days_exact)
     days_left = _rounded_us((months_exact - months) * DAYS_PER_MONTH)
-    seconds = _rounded_us((days_exact - days + days_left - int(days_left)) * DAY_S)
-    if abs(seconds) >= DAY_S:
-        days += int(seconds / DAY_S)
-        seconds -= int(seconds / DAY_S) * DAY_S
-    days += int(days_left)
-    microseconds = scale(value[2]) + seconds * SECOND_US
-    if not abs(microseconds) < 2**63:
-        raise out_of_range()
-    return months, days, round(microseconds)
+    seconds = _rounded_us((days_exact - days + days_left - np.trunc(days_left)) * DAY_S)
+    days_more = np.trunc(seconds / DAY_S)
+    microseconds = microseconds + (seconds - days_more * DAY_S) * SECOND_US
+    if not (np.abs(microseconds) < 2**63).all():
+        raise interval_out_of_range()
+    days = days + days_more + np.trunc(days_left)
+    return months.astype(np.int64), days.astype(np.int64), np.rint(microseconds).astype(np.int64)
 
 
-def multiplied(value: Interval, factor: float) -> Interval:
-    """value * factor."""
-    if not math.isfinite(factor):
-        raise out_of_range()
+def _multiplied(value: Parts, factor: Floats) -> Parts:
+    if not np.isfinite(factor).all():
+        raise interval_out_of_range()
     return _scaled(value, lambda part: part * factor)
 
 
-def divided(value: Interval, divisor: float) -> Interval:
+def divided(value: Parts, divisor: Floats) -> Parts:
     """value / divisor."""
-    if divisor == 0:
-        raise UserError("division by zero", "22012")
-    if math.isnan(divisor):
-        raise out_of_range()
-    return _scaled(value, lambda part: part / divisor)
+    wrong = np.isnan(divisor) | (divisor == 0)
+    if not wrong.any():
+        return _scaled(value, lambda part: part.astype(np.float64) / divisor)
+    first = int(wrong.argmax())
+    divided(_rows(value, slice(first)), divisor[:first])  # what fails before has its say
+    raise interval_out_of_range() if np.isnan(divisor[first]) else UserError("division by zero", "22012")
 
 
-def _truncated(value: int, by: int) -> tuple[int, int]:
+def _rows(value: Parts, rows: slice) -> Parts:
+    months, days, microseconds = value
+    return months[rows], days[rows], microseconds[rows]
+
+
+def _truncated(value: Numbers, by: int) -> tuple[Numbers, Numbers]:
     """Division towards zero: (quotient, rest)."""
-    quotient = abs(value) // by * (1 if value >= 0 else -1)
-    return quotient, value - quotient * by
+    rest = np.fmod(value, by)
+    return (value - rest) // by, rest
 
 
-def _balanced(high: int, low: int, unit: int) -> tuple[int, int]:
+def _balanced(high: Numbers, low: Numbers, unit: int) -> tuple[Numbers, Numbers]:
     """The two given the same sign, one unit of `high` being `unit` of `low`."""
-    if high > 0 > low:
-        return high - 1, low + unit
-    if high < 0 < low:
-        return high + 1, low - unit
-    return high, low
+    moved = ((high > 0) & (low < 0)).astype(np.int64) - ((high < 0) & (low > 0))
+    return high - moved, low + moved * unit
 
 
-def justify_hours(value: Interval) -> Interval:
+def _justified_hours(value: Parts) -> Parts:
     """Whole days out of the microseconds."""
     months, days, microseconds = value
     whole, microseconds = _truncated(microseconds, DAY_US)
-    days, microseconds = _balanced(days + whole, microseconds, DAY_US)
-    return months, days, microseconds
+    return months, *_balanced(days + whole, microseconds, DAY_US)
 
 
-def justify_days(value: Interval) -> Interval:
+def _justified_days(value: Parts) -> Parts:
     """Whole months out of the days."""
     months, days, microseconds = value
     whole, days = _truncated(days, DAYS_PER_MONTH)
-    months, days = _balanced(months + whole, days, DAYS_PER_MONTH)
-    return months, days, microseconds
+    return *_balanced(months + whole, days, DAYS_PER_MONTH), microseconds
 
 
-def justify_interval(value: Interval) -> Interval:
+def justified(value: Parts) -> Parts:
     """Both, with one sign throughout."""
     months, days, microseconds = value
     whole, microseconds = _truncated(microseconds, DAY_US)
     whole_months, days = _truncated(days + whole, DAYS_PER_MONTH)
-    months += whole_months
-    if months > 0 and (days < 0 or (days == 0 and microseconds < 0)):
-        days, months = days + DAYS_PER_MONTH, months - 1
-    elif months < 0 and (days > 0 or (days == 0 and microseconds > 0)):
-        days, months = days - DAYS_PER_MONTH, months + 1
-    days, microseconds = _balanced(days, microseconds, DAY_US)
-    return months, days, microseconds
+    months = months + whole_months
+    less = (days < 0) | ((days == 0) & (microseconds < 0))
+    more = (days > 0) | ((days == 0) & (microseconds > 0))
+    moved = ((months > 0) & less).astype(np.int64) - ((months < 0) & more)
+    days = days + moved * DAYS_PER_MONTH
+    return months - moved, *_balanced(days, microseconds, DAY_US)
 
 
-def _add(left: Interval, right: Interval) -> Interval:
-    return left[0] + right[0], left[1] + right[1], left[2] + right[2]
+def _sum(left: Parts, right: Parts) -> Parts:
+    made = left[2] + right[2]
+    if (((left[2] ^ made) & (right[2] ^ made)) < 0).any():
+        raise interval_out_of_range()
+    return left[0] + right[0], left[1] + right[1], made
 
 
-def negated(value: Interval) -> Interval:
-    """All parts with the other sign."""
-    return -value[0], -value[1], -value[2]
+def _difference(left: Parts, right: Parts) -> Parts:
+    made = left[2] - right[2]
+    if (((left[2] ^ right[2]) & (left[2] ^ made)) < 0).any():
+        raise interval_out_of_range()
+    return left[0] - right[0], left[1] - right[1], made
 
 
-def _make(
-    years: int, months: int, weeks: int, days: int, hours: int, minutes: int, seconds: float
-) -> Interval:
-    if not math.isfinite(seconds):
-        raise out_of_range()
-    microseconds = hours * HOUR_US + minutes * MINUTE_US + round(seconds * SECOND_US)
-    return years * MONTHS_PER_YEAR + months, weeks * DAYS_PER_WEEK + days, microseconds
+def _negated(value: Parts) -> Parts:
+    nothing = np.zeros_like(value[2])
+    return _difference((nothing, nothing, nothing), value)
+
+
+def _made(
+    years: Numbers,
+    months: Numbers,
+    weeks: Numbers,
+    days: Numbers,
+    hours: Numbers,
+    minutes: Numbers,
+    seconds: Floats,
+) -> Parts:
+    with np.errstate(over="ignore"):
+        fraction = np.rint(seconds * SECOND_US)
+    clock = hours * HOUR_US + minutes * MINUTE_US
+    if not ((np.abs(fraction) < 2**63) & (np.abs(fraction + clock) < 2**63)).all():
+        raise interval_out_of_range()
+    return years * MONTHS_PER_YEAR + months, weeks * DAYS_PER_WEEK + days, clock + fraction.astype(np.int64)
 
 
 def fitted(values: pa.Array, last: str, digits: int) -> pa.Array:
@@ -166,14 +178,14 @@ def _fit(values: pa.Array, last: pa.Array, digits: pa.Array) -> pa.Array:
 
 
 KERNELS: Final[tuple[Kernel, ...]] = (
-    row_wise("hw_interval_mul", ("interval", "float8"), "interval", multiplied),
-    row_wise("hw_interval_div", ("interval", "float8"), "interval", divided),
-    row_wise("hw_interval_add", ("interval", "interval"), "interval", _add),
-    row_wise("hw_interval_sub", ("interval", "interval"), "interval", lambda a, b: _add(a, negated(b))),
-    row_wise("hw_interval_neg", ("interval",), "interval", negated),
-    row_wise("hw_justify_hours", ("interval",), "interval", justify_hours),
-    row_wise("hw_justify_days", ("interval",), "interval", justify_days),
-    row_wise("hw_justify_interval", ("interval",), "interval", justify_interval),
+    column_wise("hw_interval_mul", ("interval", "float8"), "interval", _multiplied),
+    column_wise("hw_interval_div", ("interval", "float8"), "interval", divided),
+    column_wise("hw_interval_add", ("interval", "interval"), "interval", _sum),
+    column_wise("hw_interval_sub", ("interval", "interval"), "interval", _difference),
+    column_wise("hw_interval_neg", ("interval",), "interval", _negated),
+    column_wise("hw_justify_hours", ("interval",), "interval", _justified_hours),
+    column_wise("hw_justify_days", ("interval",), "interval", _justified_days),
+    column_wise("hw_justify_interval", ("interval",), "interval", justified),
     Kernel("hw_interval_fit", ("interval", "text", "int4"), "interval", _fit, raises=False),
-    row_wise("hw_make_interval", ("int4",) * 6 + ("float8",), "interval", _make),
+    column_wise("hw_make_interval", ("int4",) * 6 + ("float8",), "interval", _made),
 )

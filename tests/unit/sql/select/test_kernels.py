@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.core.calendar import add_months
+from headwater.core.calendar import DAY_US, add_months
 from headwater.core.errors import UserError
 from headwater.formats.engine_types import duckdb_working, spark_type
 from headwater.formats.jsonb import print_value
@@ -158,10 +158,11 @@ PARTS = st.tuples(st.integers(-50, 50), st.integers(-500, 500), st.integers(-(10
 
 @given(PARTS)
 def test_justifying_keeps_an_interval_as_long_as_it_was(value: Interval) -> None:
-    def length(parts: Interval) -> int:
-        return (parts[0] * 30 + parts[1]) * 86_400_000_000 + parts[2]
+    def length(parts: tuple[int, ...]) -> int:
+        return (parts[0] * 30 + parts[1]) * DAY_US + parts[2]
 
-    justified = intervals.justify_interval(value)
+    columns = intervals.justified(tuple(np.array([part]) for part in value))  # type: ignore[arg-type]
+    justified = tuple(int(part[0]) for part in columns)
     assert length(justified) == length(value)
     assert len({part > 0 for part in justified if part}) <= 1
 
