@@ -220,7 +220,7 @@ def time_from_text(array: pa.Array, precision: int | None = None) -> pa.Array:
         lambda values: pc.cast(joined("", "1970-01-01 ", values), pa.timestamp("us")).cast(pa.int64()),
         lambda values: map_distinct(values, _one_time, pa.int64()),
     )
-    return _rounded(parsed, precision, 0)
+    return rounded(parsed, precision, 0)
 
 
 def timestamp_from_text(array: pa.Array, precision: int | None = None) -> pa.Array:
@@ -237,7 +237,7 @@ def timestamp_from_text(array: pa.Array, precision: int | None = None) -> pa.Arr
 
     plain = pc.match_substring_regex(array, rf"^{_DATE}(?:[ T]{_CLOCK})?$")
     parsed = both_ways(array, plain, fast, slow)
-    return _rounded(parsed, precision, MIDNIGHT_2000_US).cast(pa.timestamp("us"))
+    return rounded(parsed, precision, MIDNIGHT_2000_US).cast(pa.timestamp("us"))
 
 
 def timestamptz_from_text(array: pa.Array, precision: int | None = None, zone: str = "") -> pa.Array:
@@ -269,10 +269,10 @@ def timestamptz_from_text(array: pa.Array, precision: int | None = None, zone: s
 
     plain = pc.match_substring_regex(array, rf"^{_DATE}(?:[ T]{_CLOCK}{_OFFSET}?)?$")
     parsed = both_ways(array, plain, fast, slow)
-    return _rounded(parsed, precision, MIDNIGHT_2000_US).cast(pa.timestamp("us", tz="UTC"))
+    return rounded(parsed, precision, MIDNIGHT_2000_US).cast(pa.timestamp("us", tz="UTC"))
 
 
-def _rounded(moments: pa.Array, precision: int | None, zero: int) -> pa.Array:
+def rounded(moments: pa.Array, precision: int | None, zero: int) -> pa.Array:
     """Rounded to `precision` digits of a second, half away from `zero`."""
     if precision is None or precision >= 6:
         return moments

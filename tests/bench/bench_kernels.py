@@ -67,6 +67,17 @@ def _constant(value: Any) -> Maker:
     return lambda chance: value
 
 
+_DATE: Final[tuple[Maker, ...]] = (
+    lambda chance: chance.randrange(1970, 2030),
+    lambda chance: chance.randrange(1, 13),
+    lambda chance: chance.randrange(1, 29),
+)
+_CLOCK: Final[tuple[Maker, ...]] = (
+    lambda chance: chance.randrange(24),
+    lambda chance: chance.randrange(60),
+    lambda chance: chance.random() * 60,
+)
+
 MADE: Final[dict[str, tuple[Maker, ...]]] = {
     "hw_substring": (_word, _constant(3), _constant(5)),
     "hw_substring_from": (_word, _constant(3)),
@@ -123,6 +134,18 @@ MADE: Final[dict[str, tuple[Maker, ...]]] = {
     "hw_float8_regression": (lambda chance: [[1.0, 2.0], [3.0, 5.0]], _constant("corr")),
     "hw_percentile_cont": (_constant(0.5), lambda chance: [1.0, 2.0]),
     "hw_fraction": (lambda chance: chance.random(),),
+    "hw_extract_date": (_constant("year"), ORDINARY["date"]),
+    "hw_make_date": _DATE,
+    "hw_make_time": _CLOCK,
+    "hw_make_timestamp": (*_DATE, *_CLOCK),
+    "hw_make_timestamptz": (*_DATE, *_CLOCK),
+    "hw_time_scale": (lambda chance: chance.randrange(8 * 10**10), _constant(3)),
+    "hw_timestamp_scale": (ORDINARY["timestamp"], _constant(3)),
+    "hw_timestamptz_scale": (ORDINARY["timestamptz"], _constant(3)),
+    "hw_date_bin_timestamp": (_constant((0, 0, 900_000_000)), ORDINARY["timestamp"], _constant(0)),
+    "hw_date_bin_timestamptz": (_constant((0, 0, 900_000_000)), ORDINARY["timestamptz"], _constant(0)),
+    "hw_to_zone": (_constant("Europe/Berlin"), ORDINARY["timestamptz"]),
+    "hw_from_zone": (_constant("Europe/Berlin"), ORDINARY["timestamp"]),
     "hw_string_agg": (lambda chance: [["a", ","], ["b", ","]],),
     "hw_bytea_agg": (lambda chance: [[b"a", b","], [b"b", b","]],),
     "hw_concat": (lambda chance: [_word(chance), "x"],),

@@ -52,7 +52,7 @@ from headwater.sql.select.functions.forms import (
     quoted,
     zone_of,
 )
-from headwater.sql.select.kernels.times import FIELDS
+from headwater.sql.select.kernels.fields import FIELDS
 
 _MOMENTS: Final = (TIMESTAMP, TIMESTAMPTZ)
 

@@ -6,7 +6,7 @@ without any engine (kernel.py), and is registered under the same name everywhere
 
     function table --form--> SQL text calling hw_... --engine--> Arrow batch --> kernel
 
-Of 321 kernels 189 are Python once per row and nothing else (`row_wise`); a test keeps that number from
+Of 321 kernels 162 are Python once per row and nothing else (`row_wise`); a test keeps that number from
 growing.  Those that ordinary queries meet do ordinary rows by columns (`columnar`, the *_columns.py).
 
 In DuckDB a kernel runs in our own process, and looks between rows whether its statement was stopped
@@ -34,6 +34,7 @@ from headwater.sql.select.kernels import (
     casts,
     digests,
     documents,
+    fields,
     intervals,
     letters,
     number_patterns,
@@ -73,6 +74,7 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     *casts.KERNELS,
     *aggregates.KERNELS,
     *intervals.KERNELS,
+    *fields.KERNELS,
     *times.KERNELS,
     *times_made.KERNELS,
     *zones.KERNELS,

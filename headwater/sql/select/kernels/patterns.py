@@ -42,8 +42,8 @@ from headwater.core.calendar import (
 )
 from headwater.core.errors import UserError, not_supported
 from headwater.formats.zones import zone
+from headwater.sql.select.kernels.columns import numbers_of
 from headwater.sql.select.kernels.kernel import Interval, Kernel, check_template, row_wise
-from headwater.sql.select.kernels.times import numbers_of
 
 _ROMAN: Final = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
 _UPPER: Final = re.findall(

@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,24 +21,21 @@ from headwater.core.calendar import (
     HOUR_S,
     MINUTE_S,
     MOMENT_DAYS_MAX,
-    MOMENT_INFINITE,
     SECOND_US,
     add_months,
 )
 from headwater.core.errors import UserError
 from headwater.formats.zones import Zone, find_zone, zone, zone_of_offset
-from headwater.sql.select.kernels.kernel import Kernel, arrow_of
-from headwater.sql.select.kernels.times import (
-    Numbers,
-    checked,
+from headwater.sql.select.kernels.columns import Numbers, array_of, missing_in, numbers_of, rows_by_name
+from headwater.sql.select.kernels.fields import (
     extracted,
     fields_extracted,
     fields_truncated,
-    missing_in,
-    numbers_of,
     parts_of_dates,
     truncated,
 )
+from headwater.sql.select.kernels.kernel import Kernel, arrow_of
+from headwater.sql.select.kernels.times import checked, finite, out_of_range
 
 _ABBREVIATIONS: Final = {
     "utc": 0, "gmt": 0, "z": 0, "zulu": 0, "ut": 0, "uct": 0, "wet": 0, "cet": 3600, "met": 3600, "bst": 3600,
@@ -66,20 +62,12 @@ def _converted(convert: Callable[[Zone, Numbers], Numbers], kind: str) -> Callab
         given = numbers_of(values)
         missing = missing_in(names, values)
         result = given.copy()
-        listed = pc.unique(names.filter(pa.array(~missing))).to_pylist()
-        for name in listed:
-            zone = zone_named(name)
-            rows = ~missing & _finite(given)
-            if len(listed) > 1:
-                rows &= pc.fill_null(pc.equal(names, name), False).to_numpy(zero_copy_only=False)
-            result[rows] = checked(convert(zone, given[rows]))
-        return pa.array(result, pa.int64(), mask=missing).cast(arrow_of(kind))
+        for name, rows in rows_by_name(names, missing):
+            rows &= finite(given)
+            result[rows] = checked(convert(zone_named(name), given[rows]))
+        return array_of(result, kind, missing)
 
     return run
-
-
-def _finite(moments: Numbers) -> npt.NDArray[np.bool_]:
-    return np.asarray(np.abs(moments) != MOMENT_INFINITE)
 
 
 # For the session's own zone, which is the same in every row
@@ -92,11 +80,9 @@ def _session_zone(zones: pa.Array) -> Zone:
 def _by_clocks(convert: Callable[[Zone, Numbers], Numbers], kind: str) -> Callable[..., pa.Array]:
     def run(values: pa.Array, zones: pa.Array) -> pa.Array:
         given = numbers_of(values)
-        finite = _finite(given)
-        made = checked(convert(_session_zone(zones), np.where(finite, given, 0)))
-        return pa.array(np.where(finite, made, given), pa.int64(), mask=missing_in(values)).cast(
-            arrow_of(kind)
-        )
+        known = finite(given)
+        made = checked(convert(_session_zone(zones), np.where(known, given, 0)))
+        return array_of(np.where(known, made, given), kind, missing_in(values))
 
     return run
 
@@ -107,12 +93,12 @@ _OF_CLOCKS: Final = frozenset({"microseconds", "milliseconds", "second", "minute
 
 def _truncated(zone: Zone) -> Callable[[Numbers, str], Numbers]:
     def cut(moments: Numbers, field: str) -> Numbers:
-        finite = _finite(moments)
-        given = np.where(finite, moments, 0)
+        known = finite(moments)
+        given = np.where(known, moments, 0)
         offsets = zone.offsets_at(given) * SECOND_US
         clocks = truncated(given + offsets, field)
         made = clocks - offsets if field in _OF_CLOCKS else zone.from_clock(clocks)
-        return np.where(finite, made, moments)
+        return np.where(known, made, moments)
 
     return cut
 
@@ -163,7 +149,7 @@ def add_in_zone(
         clocks = zone.to_clock(moments)
         day = move(clocks // DAY_US, count)
         if np.any(np.abs(day) > MOMENT_DAYS_MAX):
-            raise UserError("timestamp out of range", "22008")
+            raise out_of_range()
         moments = np.where(count != 0, zone.from_clock(day * DAY_US + clocks % DAY_US), moments)
     return moments + microseconds
 
@@ -172,10 +158,10 @@ def _add(sign: int) -> Kernel:
     def run(values: pa.Array, months: pa.Array, days: pa.Array, rest: pa.Array, zones: pa.Array) -> pa.Array:
         missing = missing_in(values, months, days, rest)
         given = numbers_of(values)
-        finite = _finite(given) & ~missing
-        parts = (np.where(finite, sign * numbers_of(part), 0) for part in (months, days, rest))
-        made = checked(add_in_zone(_session_zone(zones), np.where(finite, given, 0), *parts))
-        return pa.array(np.where(finite, made, given), pa.int64(), mask=missing).cast(arrow_of("timestamptz"))
+        known = finite(given) & ~missing
+        parts = (np.where(known, sign * numbers_of(part), 0) for part in (months, days, rest))
+        made = checked(add_in_zone(_session_zone(zones), np.where(known, given, 0), *parts))
+        return array_of(np.where(known, made, given), "timestamptz", missing)
 
     name = f"hw_timestamptz_{'add' if sign > 0 else 'sub'}_in_zone"
     return Kernel(name, ("timestamptz", "int8", "int8", "int8", "text"), "timestamptz", run)

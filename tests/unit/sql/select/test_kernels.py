@@ -29,12 +29,12 @@ from headwater.sql.select.kernels import (
     KERNELS_BY_NAME,
     Kernel,
     documents,
+    fields,
     intervals,
     numerics,
     regex,
     register_duckdb,
     spark_function,
-    times,
     told,
     zones,
 )
@@ -148,9 +148,9 @@ def test_adding_months_and_taking_them_away_loses_only_clamped_days(day: int, mo
     st.sampled_from(["hour", "day", "week", "month", "quarter", "year", "century"]),
 )
 def test_truncation_goes_back_and_is_idempotent(moment: int, field: str) -> None:
-    once = times.truncated(np.array([moment]), field)
+    once = fields.truncated(np.array([moment]), field)
     assert int(once[0]) <= moment
-    assert int(times.truncated(once, field)[0]) == int(once[0])
+    assert int(fields.truncated(once, field)[0]) == int(once[0])
 
 
 PARTS = st.tuples(st.integers(-50, 50), st.integers(-500, 500), st.integers(-(10**12), 10**12))
