@@ -435,8 +435,8 @@ def duckdb_function(kernel: Kernel) -> Callable[..., pa.Array]:
 def spark_function(kernel: Kernel) -> tuple[Callable[..., pa.Array], str]:
     """The kernel as an Arrow function of Spark, and its return type there.
 
-    One that may raise answers struct<value, error>.  A batch that fails as a whole is
-    tried again row by row, so that only the failing rows carry an error.
+    One that may raise answers struct<value, error>.  A batch that fails is tried again in halves, and
+    these too, so that only the failing rows carry an error.
     """
     names = kernel.arguments
 
@@ -445,21 +445,21 @@ def spark_function(kernel: Kernel) -> tuple[Callable[..., pa.Array], str]:
 
     def guarded(*arrays: pa.Array) -> pa.Array:
         given = [conform(array, name) for array, name in zip(arrays, names, strict=True)]
-        count = len(given[0])
-        try:
-            return _checked(kernel.function(*given), pa.nulls(count, pa.string()))
-        except UserError:
-            pass
-        values: list[pa.Array] = []
-        errors: list[str | None] = []
-        for row in range(count):
+        parts: list[pa.Array] = []
+        left = [given]
+        while left:
+            some = left.pop()
+            count = len(some[0])
             try:
-                values.append(kernel.function(*[array.slice(row, 1) for array in given]))
-                errors.append(None)
+                parts.append(_checked(kernel.function(*some), pa.nulls(count, pa.string())))
             except UserError as error:
-                values.append(pa.nulls(1, arrow_of(kernel.returns)))
-                errors.append(marked_text(error))
-        return _checked(pa.concat_arrays(values), pa.array(errors, pa.string()))
+                if count > 1:
+                    half = count // 2
+                    left += [[array.slice(half) for array in some], [array.slice(0, half) for array in some]]
+                    continue
+                values = pa.nulls(count, arrow_of(kernel.returns))
+                parts.append(_checked(values, pa.array([marked_text(error)] * count, pa.string())))
+        return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
 
     if not kernel.raises:
         return plain, spark_type(type_of(kernel.returns))

@@ -310,6 +310,16 @@ def test_in_spark_only_the_rows_that_fail_carry_an_error() -> None:
     assert "22P02" in rows[1]["error"]
 
 
+def test_in_spark_each_row_of_a_long_batch_has_its_own_answer() -> None:
+    function, _ = spark_function(KERNELS_BY_NAME["hw_interval_div"])
+    intervals_given = interval_array([(0, row, 0) for row in range(1_000)])
+    rows = function(intervals_given, pa.array([float(row % 7 - 3) for row in range(1_000)])).to_pylist()
+    assert [row["error"] is None for row in rows] == [row % 7 != 3 for row in range(1_000)]
+    assert [row["value"]["days"] for row in rows if row["value"]] == [
+        int(row / (row % 7 - 3)) for row in range(1_000) if row % 7 != 3
+    ]
+
+
 def test_a_kernel_that_never_fails_answers_spark_plainly() -> None:
     function, returns = spark_function(KERNELS_BY_NAME["hw_numeric_neg"])
     assert returns == "STRING"
