@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.core.errors import UserError
-from headwater.formats.arrow import INTERVAL_TYPE
+from headwater.formats.engine_types import INTERVAL_TYPE
 from headwater.sql.select.kernels.kernel import Kernel, Mask, arrow_of, constant_of
 
 Numbers: TypeAlias = "npt.NDArray[np.int64]"
