@@ -57,6 +57,8 @@ ORDINARY: Final[dict[str, Maker]] = {
 }
 
 NUMERIC: Final[Maker] = lambda chance: f"{chance.randrange(-100_000, 10_000_000) / 100:.2f}"  # noqa: E731
+PLAIN_NUMERIC: Final[Maker] = lambda chance: NUMERIC(chance)  # noqa: E731
+"""None of them odd, for what refuses those."""
 ODD: Final[dict[str, tuple[Any, ...]]] = {
     "numeric": ("NaN", "1" * 40, "-0.000000000000000000000000000001"),
     "text": ("größer", "😀 and 😀"),
@@ -104,6 +106,7 @@ MADE: Final[dict[str, tuple[Maker, ...]]] = {
     "hw_regexp_count": (_word, _constant("r"), _constant(1), _constant("")),
     "hw_like_escape": (_word, _constant("#")),
     "hw_similar_to_escape": (_word, _constant("\\")),
+    "hw_string_to_array": (_word, _constant(" "), _constant(None)),
     "hw_encode": (ORDINARY["bytea"], _constant("hex")),
     "hw_decode": (_constant("abcdef0123"), _constant("hex")),
     "hw_digest": (ORDINARY["bytea"], _constant("sha256")),
@@ -113,7 +116,11 @@ MADE: Final[dict[str, tuple[Maker, ...]]] = {
     "hw_get_byte": (ORDINARY["bytea"], _constant(0)),
     "hw_numeric_round": (NUMERIC, _constant(1)),
     "hw_numeric_trunc": (NUMERIC, _constant(1)),
-    "hw_numeric_fit": (NUMERIC, _constant(2)),
+    "hw_numeric_fit": (PLAIN_NUMERIC, _constant(1)),
+    "hw_numeric_sum": (lambda chance: [NUMERIC(chance) for _ in range(10)],),
+    "hw_numeric_to_int2": (lambda chance: f"{chance.randrange(30_000) / 100:.2f}",),
+    "hw_numeric_to_int4": (PLAIN_NUMERIC,),
+    "hw_numeric_to_int8": (PLAIN_NUMERIC,),
     "hw_numeric_power": (NUMERIC, _constant("2")),
     "hw_numeric_extreme": (lambda chance: [NUMERIC(chance), NUMERIC(chance)], _constant("greatest")),
     "hw_numeric_factorial": (lambda chance: chance.randrange(20),),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 from headwater.core import pace
 from headwater.core.errors import UserError
 from headwater.core.limits import KERNEL_VALUE_BYTES_MAX
+from headwater.sql.select.kernels import numeric_totals
 from headwater.sql.select.kernels.columns import (
     Numbers,
     Parts,
@@ -333,7 +335,7 @@ _VARIANCES: Final = {
 
 KERNELS: Final[tuple[Kernel, ...]] = (
     row_wise("hw_numeric_once", ("text[]",), "text[]", _numeric_once, raises=False),
-    row_wise("hw_numeric_sum", ("text[]",), "text", _numeric_sum),
+    replace(row_wise("hw_numeric_sum", ("text[]",), "text", _numeric_sum), function=numeric_totals.totals),
     *(
         row_wise(f"hw_numeric_{name}", ("text[]",), "text", _numeric_variance(*how), raises=False)
         for name, how in _VARIANCES.items()

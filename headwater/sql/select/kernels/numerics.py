@@ -30,8 +30,13 @@ from typing import Final
 
 from headwater.core.errors import UserError, not_supported
 from headwater.formats.text_numbers import decimal_nan
-from headwater.sql.select.kernels import numeric_columns
-from headwater.sql.select.kernels.kernel import Kernel, columnar, row_wise
+from headwater.sql.select.kernels import (
+    numeric_columns,
+    numeric_floats,
+    numeric_places,
+    numeric_quotients,
+)
+from headwater.sql.select.kernels.kernel import Kernel, Quick, arrow_of, columnar, row_wise
 
 _DIGITS_SIGNIFICANT_MIN: Final = 16
 _SCALE_MAX: Final = 1000
@@ -490,38 +495,69 @@ def _to_integer(low: int, high: int, name: str) -> Callable[[str], int]:
 
 _PAIR: Final = ("text", "text")
 
+
+def _integer_kernel(kind: str, bits: int, name: str) -> Kernel:
+    low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+    rows = row_wise(f"hw_numeric_to_{kind}", ("text",), kind, _to_integer(low, high, name))
+    return columnar(rows, numeric_places.to_integer(low, high, arrow_of(kind)))
+
+
+_TWO: Final[dict[str, tuple[Callable[[Decimal, Decimal], Decimal], Quick]]] = {
+    "add": (_EXACT.add, numeric_columns.add),
+    "sub": (_EXACT.subtract, numeric_columns.subtract),
+    "mul": (_EXACT.multiply, numeric_columns.multiply),
+    "div": (divide, numeric_quotients.divide),
+    "mod": (remainder, numeric_columns.remainder),
+    "idiv": (_integer_quotient, numeric_columns.whole_quotient),
+}
+_ONE: Final[dict[str, tuple[Callable[[str], str], Quick]]] = {
+    "neg": (_one(Decimal.copy_negate), numeric_columns.negate),
+    "abs": (_one(Decimal.copy_abs), numeric_columns.absolute),
+    "sign": (_sign, numeric_columns.sign),
+    "ceil": (_whole(ROUND_CEILING), numeric_places.ceiling),
+    "floor": (_whole(ROUND_FLOOR), numeric_places.floor),
+}
+_PLACED: Final[dict[str, tuple[Callable[[str, int], str], Quick]]] = {
+    "round": (round_half_away, numeric_places.rounded),
+    "trunc": (_placed(ROUND_DOWN), numeric_places.truncated),
+}
+
 KERNELS: Final[tuple[Kernel, ...]] = (
-    columnar(row_wise("hw_numeric_add", _PAIR, "text", _two(_EXACT.add)), numeric_columns.add),
-    columnar(row_wise("hw_numeric_sub", _PAIR, "text", _two(_EXACT.subtract)), numeric_columns.subtract),
-    columnar(row_wise("hw_numeric_mul", _PAIR, "text", _two(_EXACT.multiply)), numeric_columns.multiply),
-    row_wise("hw_numeric_div", _PAIR, "text", _two(divide)),
-    row_wise("hw_numeric_mod", _PAIR, "text", _two(remainder)),
-    row_wise("hw_numeric_idiv", _PAIR, "text", _two(_integer_quotient)),
+    *(
+        columnar(row_wise(f"hw_numeric_{name}", _PAIR, "text", _two(function)), quick)
+        for name, (function, quick) in _TWO.items()
+    ),
+    *(
+        columnar(row_wise(f"hw_numeric_{name}", ("text",), "text", function, raises=False), quick)
+        for name, (function, quick) in _ONE.items()
+    ),
+    *(
+        columnar(row_wise(f"hw_numeric_{name}", ("text", "int4"), "text", function, raises=False), quick)
+        for name, (function, quick) in _PLACED.items()
+    ),
     row_wise("hw_numeric_power", _PAIR, "text", _two(power)),
     row_wise("hw_numeric_log", _PAIR, "text", _two(logarithm)),
     row_wise("hw_numeric_gcd", _PAIR, "text", _two(_of_integers(math.gcd))),
     row_wise("hw_numeric_lcm", _PAIR, "text", _two(_of_integers(math.lcm))),
-    row_wise("hw_numeric_neg", ("text",), "text", _one(Decimal.copy_negate), raises=False),
-    row_wise("hw_numeric_abs", ("text",), "text", _one(Decimal.copy_abs), raises=False),
-    row_wise("hw_numeric_sign", ("text",), "text", _sign, raises=False),
     row_wise("hw_numeric_sqrt", ("text",), "text", _one(square_root)),
     row_wise("hw_numeric_exp", ("text",), "text", _one(exponential)),
     row_wise("hw_numeric_ln", ("text",), "text", _one(natural_logarithm)),
-    row_wise("hw_numeric_ceil", ("text",), "text", _whole(ROUND_CEILING), raises=False),
-    row_wise("hw_numeric_floor", ("text",), "text", _whole(ROUND_FLOOR), raises=False),
-    row_wise("hw_numeric_round", ("text", "int4"), "text", round_half_away, raises=False),
-    row_wise("hw_numeric_trunc", ("text", "int4"), "text", _placed(ROUND_DOWN), raises=False),
     row_wise("hw_numeric_factorial", ("int8",), "text", _factorial),
-    row_wise("hw_numeric_fit", ("text", "int4"), "text", fit),
+    columnar(row_wise("hw_numeric_fit", ("text", "int4"), "text", fit), numeric_places.fitted),
     row_wise("hw_numeric_extreme", ("text[]", "text"), "text", _extreme, raises=False),
     row_wise("hw_numeric_found", ("text",), "text", _found),
     columnar(
         row_wise("hw_numeric_key", ("text",), "bytea", sort_key, raises=False), numeric_columns.sort_key
     ),
-    row_wise("hw_numeric_to_float8", ("text",), "float8", _to_float),
-    row_wise("hw_numeric_to_int2", ("text",), "int2", _to_integer(-(2**15), 2**15 - 1, "smallint")),
-    row_wise("hw_numeric_to_int4", ("text",), "int4", _to_integer(-(2**31), 2**31 - 1, "integer")),
-    row_wise("hw_numeric_to_int8", ("text",), "int8", _to_integer(-(2**63), 2**63 - 1, "bigint")),
-    row_wise("hw_float8_to_numeric", ("float8",), "text", _float_text(15), raises=False),
-    row_wise("hw_float4_to_numeric", ("float8",), "text", _float_text(6), raises=False),
+    columnar(row_wise("hw_numeric_to_float8", ("text",), "float8", _to_float), numeric_floats.to_float),
+    _integer_kernel("int2", 16, "smallint"),
+    _integer_kernel("int4", 32, "integer"),
+    _integer_kernel("int8", 64, "bigint"),
+    *(
+        columnar(
+            row_wise(f"hw_{kind}_to_numeric", ("float8",), "text", _float_text(digits), raises=False),
+            numeric_floats.from_float(digits),
+        )
+        for kind, digits in (("float8", 15), ("float4", 6))
+    ),
 )
