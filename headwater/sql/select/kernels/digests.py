@@ -15,7 +15,8 @@ from typing import Final
 
 from headwater.core import pace
 from headwater.core.errors import UserError
-from headwater.sql.select.kernels.kernel import Kernel, pieces, row_wise
+from headwater.sql.select.kernels import text_columns
+from headwater.sql.select.kernels.kernel import Kernel, columnar, pieces, row_wise
 
 _DIGESTS: Final = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
 
@@ -141,7 +142,7 @@ def _byte_at(data: bytes, index: int) -> int:
 
 
 KERNELS: Final[tuple[Kernel, ...]] = (
-    row_wise("hw_encode", ("bytea", "text"), "text", encode),
+    columnar(row_wise("hw_encode", ("bytea", "text"), "text", encode), text_columns.encoded),
     row_wise("hw_decode", ("text", "text"), "bytea", decode),
     row_wise("hw_digest", ("bytea", "text"), "bytea", _digest),
     row_wise("hw_hmac", ("bytea", "bytea", "text"), "bytea", _keyed),

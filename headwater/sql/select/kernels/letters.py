@@ -28,7 +28,8 @@ import regex
 from headwater.core import pace
 from headwater.core.errors import UserError, not_supported
 from headwater.core.limits import REGEX_QUICK_CHARACTERS_MAX, REGEX_SEARCH_S_MAX
-from headwater.sql.select.kernels.kernel import Kernel, pieces, row_wise
+from headwater.sql.select.kernels import text_columns
+from headwater.sql.select.kernels.kernel import Kernel, columnar, pieces, row_wise
 
 _LOWER_ODD: Final = {"İ": "i"}
 # Enclosed letters count as letters though their category is that of symbols.
@@ -209,7 +210,7 @@ _TEXT2: Final[tuple[Any, ...]] = ("text", "text")
 KERNELS: Final[tuple[Kernel, ...]] = (
     _mapped("hw_lower", pc.ascii_lower, lower),
     _mapped("hw_upper", pc.ascii_upper, upper),
-    row_wise("hw_initcap", ("text",), "text", _initcap),
+    columnar(row_wise("hw_initcap", ("text",), "text", _initcap), text_columns.capitalized),
     row_wise("hw_like", _TEXT2, "bool", like),
     row_wise("hw_ilike", _TEXT2, "bool", _ilike),
 )

@@ -6,13 +6,28 @@ left to the function over one row (texts.py).
 
 from __future__ import annotations
 
+from typing import Final
+
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.core.limits import KERNEL_VALUE_BYTES_MAX
+from headwater.core.limits import KERNEL_SLICE_BYTES_MAX, KERNEL_VALUE_BYTES_MAX
 from headwater.sql.select.kernels.kernel import Mask, Quick, constant_of
+from headwater.sql.select.kernels.numeric_columns import (
+    Bytes,
+    Numbers,
+    bytes_of,
+    missing_of,
+    rows_of,
+    spread,
+    text_of,
+)
 
 Made = tuple[pa.Array, "Mask | None"]
+
+_ODD_SHARE: Final = 16
+"""One row in so many may be left to the function over one row before a slower one over columns is quicker."""
 
 
 def substring(texts: pa.Array, starts: pa.Array, counts: pa.Array) -> Made | None:
@@ -78,18 +93,106 @@ def replaced(texts: pa.Array, olds: pa.Array, news: pa.Array) -> Made | None:
 
 
 def split_part(texts: pa.Array, separators: pa.Array, numbers: pa.Array) -> Made | None:
-    """Counted from the beginning, and not far."""
+    """By one ASCII character, counted from the beginning."""
     separator, number = constant_of(separators), constant_of(numbers)
-    if not separator or number is None or not 0 < number <= 100:
+    if not separator or len(separator.encode()) > 1 or number is None or number <= 0:
         return None
-    parts = pc.split_pattern(texts, separator, max_splits=number)
-    ends = parts.offsets.to_numpy()
-    places = ends[:-1] + number - 1
-    found = pc.take(parts.values, pa.array(places, mask=places >= ends[1:]))
-    missing = texts.is_null().to_numpy(zero_copy_only=False)
-    return pc.if_else(pa.array(~missing), found.fill_null(""), pa.scalar(None, pa.string())), None
+    data, offsets = bytes_of(texts)
+    found = np.flatnonzero(data == ord(separator))
+    before = np.searchsorted(found, offsets)
+    found = np.append(found, len(data))
+    starts, stops = before[:-1] + number - 2, before[:-1] + number - 1
+    last = len(found) - 1
+    begins = offsets[:-1] if number == 1 else found[np.minimum(starts, last)] + 1
+    ends = np.where(stops < before[1:], found[np.minimum(stops, last)], offsets[1:])
+    there = starts < before[1:]
+    return _of_spans(texts, data, begins, np.where(there, ends - begins, 0)), None
 
 
-def reversed_(texts: pa.Array) -> Made:
-    """Always."""
-    return pc.utf8_reverse(texts), None
+def _of_spans(texts: pa.Array, data: Bytes, begins: Numbers, lengths: Numbers) -> pa.Array:
+    """Of each text these bytes."""
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    return text_of(pa.string(), data[spread(begins, lengths)], ends, missing_of(texts))
+
+
+def reversed_(texts: pa.Array) -> Made | None:
+    """Of ASCII characters all bytes at once, which also reverses the rows."""
+    data, offsets = bytes_of(texts)
+    odd = np.zeros(len(texts), np.bool_)
+    odd[rows_of(np.flatnonzero(data > 127), offsets)] = True
+    if odd.sum() * _ODD_SHARE > len(texts):
+        return pc.utf8_reverse(texts), None
+    ends = (offsets[-1] - offsets)[::-1]
+    made = text_of(pa.string(), np.ascontiguousarray(data[::-1]), ends, missing_of(texts)[::-1])
+    return made.take(pa.array(np.arange(len(texts) - 1, -1, -1))), odd
+
+
+def repeated(texts: pa.Array, counts: pa.Array) -> Made | None:
+    """Where the result is not long."""
+    count = constant_of(counts)
+    if count is None or texts.nbytes * max(count, 1) > KERNEL_VALUE_BYTES_MAX:
+        return None
+    return pc.binary_repeat(texts, max(count, 0)), None
+
+
+def translated(texts: pa.Array, olds: pa.Array, news: pa.Array) -> Made | None:
+    """Of ASCII characters, which are no part of any other."""
+    old, new = constant_of(olds), constant_of(news)
+    if old is None or new is None or not (old + new).isascii():
+        return None
+    data, offsets = bytes_of(texts)
+    table, kept = np.arange(256, dtype=np.uint8), np.ones(256, np.bool_)
+    for place in range(len(old) - 1, -1, -1):  # the first of several counts
+        kept[ord(old[place])] = place < len(new)
+        table[ord(old[place])] = ord(new[place]) if place < len(new) else 0
+    made = table[data]
+    if not kept.all():
+        there = kept[data]
+        made = made[there]
+        offsets = np.concatenate([[0], np.cumsum(there)])[offsets]
+    return text_of(pa.string(), made, offsets, missing_of(texts)), None
+
+
+_LOWER: Final = np.frombuffer(bytes(range(256)).lower(), np.uint8)
+_UPPER: Final = np.frombuffer(bytes(range(256)).upper(), np.uint8)
+_OF_WORD: Final = np.array([chr(byte).isalnum() and byte < 128 for byte in range(256)])
+
+
+def capitalized(texts: pa.Array) -> Made | None:
+    """Of ASCII letters and digits; a long text takes its time, and has steps."""
+    if not len(texts) or texts.nbytes > KERNEL_SLICE_BYTES_MAX:
+        return None
+    data, offsets = bytes_of(texts)
+    inside = np.empty(len(data) + 1, np.bool_)
+    inside[1:] = _OF_WORD[data]
+    inside[offsets] = False
+    made = np.where(inside[:-1], _LOWER[data], _UPPER[data])
+    odd = ~pc.string_is_ascii(texts).fill_null(True).to_numpy(zero_copy_only=False)
+    return text_of(pa.string(), made, offsets, missing_of(texts)), odd
+
+
+def joined(separators: pa.Array, lists: pa.Array) -> Made:
+    """What is not NULL."""
+    values, rows = lists.flatten(), pc.list_parent_indices(lists)
+    if values.null_count:
+        there = values.is_valid()
+        values, rows = values.filter(there), rows.filter(there)
+    ends = np.cumsum([0, *np.bincount(rows, minlength=len(lists))])
+    parts = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values, mask=lists.is_null())
+    return pc.binary_join(parts, separators), None
+
+
+def concatenated(lists: pa.Array) -> Made:
+    """What is not NULL."""
+    return joined(pa.scalar(""), lists)
+
+
+_HEX: Final = np.array([int.from_bytes(b"%02x" % byte, "little") for byte in range(256)], "<u2")
+
+
+def encoded(data: pa.Array, names: pa.Array) -> Made | None:
+    """As hexadecimal digits."""
+    if constant_of(names) != "hex":
+        return None
+    values, offsets = bytes_of(data)
+    return text_of(pa.string(), _HEX[values].view(np.uint8), offsets * 2, missing_of(data)), None

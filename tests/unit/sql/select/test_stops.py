@@ -15,8 +15,8 @@ import pytest
 from headwater.sql.select.kernels import Stop, register_duckdb, told, user_error_of
 
 # One vector of 2,048 rows, which takes half a minute.
-LONG = "SELECT max(hw_initcap(repeat('Ab c', 2000 + x::INTEGER))) FROM range(2048) t (x)"
-SHORT = "SELECT count(hw_initcap(repeat('ab', 2000 + x::INTEGER))) FROM range(40) t (x)"
+LONG = "SELECT max(hw_initcap(repeat('Äb c', 2000 + x::INTEGER))) FROM range(2048) t (x)"
+SHORT = "SELECT count(hw_initcap(repeat('äb', 2000 + x::INTEGER))) FROM range(40) t (x)"
 
 
 @pytest.fixture(scope="module")
