@@ -118,14 +118,15 @@ def exact_total(values: np.ndarray) -> float | None:
             return float(values[~finite].sum())
     if not values.any():
         return -0.0 if np.signbit(values).all() else 0.0
-    total = sum(_shifted(values[at : at + _EXACT_ROWS]) for at in range(0, len(values), _EXACT_ROWS))
+    starts = pace.paced(range(0, len(values), _EXACT_ROWS))
+    total = sum(_shifted(values[at : at + _EXACT_ROWS]) for at in starts)
     try:
         return total / (1 << _LOWEST_BIT)
     except OverflowError:
         raise _overflow() from None
 
 
-_EXACT_ROWS: Final = 1 << 20  # whose parts of 27 bits add up to less than the 53 of a float
+_EXACT_ROWS: Final = 1 << 17  # whose parts of 27 bits add up to less than the 53 of a float
 _LOWEST_BIT: Final = 1126  # a float is a whole number of 2^-1126
 
 

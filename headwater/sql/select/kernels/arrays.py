@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from headwater.core import pace
 from headwater.core.calendar import DAY_US, DAYS_PER_MONTH, MOMENT_INFINITE, add_months
 from headwater.core.errors import UserError, not_supported
+from headwater.core.limits import KERNEL_SLICE_BYTES_MAX, KERNEL_SLICE_CHARACTERS_MAX
 from headwater.core.types import type_from_json
 from headwater.formats.text import to_text
 from headwater.formats.zones import zone
-from headwater.sql.select.kernels.kernel import Interval, Kernel, row_wise
+from headwater.sql.select.kernels.kernel import (
+    Interval,
+    Kernel,
+    Mask,
+    columnar,
+    constant_of,
+    pieces,
+    row_wise,
+)
 from headwater.sql.select.kernels.numerics import canonical, exact_sum
 from headwater.sql.select.kernels.zones import add_in_zone
+
+Made: TypeAlias = "tuple[pa.Array, Mask | None]"
 
 _ROWS_MAX: Final = 1_000_000
 """A series is made at once by Python, and everybody else waits for it."""
@@ -34,7 +47,7 @@ def _join(arrays: pa.Array, types: pa.Array, separators: pa.Array, nulls: pa.Arr
     offsets = arrays.offsets.to_pylist()
     results: list[str | None] = []
     rows = zip(arrays.is_valid().to_pylist(), separators.to_pylist(), nulls.to_pylist(), strict=True)
-    for row, (valid, separator, null) in enumerate(rows):
+    for row, (valid, separator, null) in pace.paced(enumerate(rows)):
         if not valid or separator is None:
             results.append(None)
             continue
@@ -50,8 +63,59 @@ def _split(text: str | None, separator: str | None, null: str | None) -> list[st
         return None
     if text == "":
         return []
-    parts = list(text) if separator is None else text.split(separator) if separator else [text]
-    return [None if part == null else part for part in parts]
+    if separator is None:
+        parts: list[str] = [letter for piece in pieces(text) for letter in piece]
+    else:
+        parts = _parted(text, separator) if separator else [text]
+    return [None if part == null else part for part in pace.paced(parts)]
+
+
+def _parted(text: str, separator: str) -> list[str]:
+    if len(text) <= KERNEL_SLICE_CHARACTERS_MAX:
+        return text.split(separator)
+    return [part for parts in _cut(text, separator) for part in parts.to_pylist()]
+
+
+def _split_columns(texts: pa.Array, separators: pa.Array, nulls: pa.Array) -> Made | None:
+    """By one separator, without empty texts."""
+    separator, null = constant_of(separators), constant_of(nulls)
+    if not separator or (null is None and nulls.null_count < len(nulls)):
+        return None
+    lists = _parts(texts, separator)
+    if null is not None:
+        found = pc.equal(lists.values, null)
+        values = pc.if_else(found, pa.scalar(None, pa.string()), lists.values)
+        lists = pa.ListArray.from_arrays(lists.offsets, values, mask=texts.is_null())
+    return lists, pc.equal(texts, "").fill_null(False).to_numpy(zero_copy_only=False)
+
+
+def _parts(texts: pa.Array, separator: str) -> pa.Array:
+    """Of each text its parts; long texts are cut piece by piece."""
+    if texts.nbytes <= KERNEL_SLICE_BYTES_MAX:
+        return pc.split_pattern(texts, separator)
+    cut: list[pa.Array] = []
+    ends = [0]
+    for text in texts:
+        parts = list(_cut(text.as_py(), separator)) if text.is_valid else []
+        ends.append(ends[-1] + sum(map(len, parts)))
+        cut += parts
+    values = pa.concat_arrays(cut) if cut else pa.array([], pa.string())
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values, mask=texts.is_null())
+
+
+def _cut(text: str, separator: str) -> Iterator[pa.Array]:
+    """What follows the last separator of a piece is the beginning of the next."""
+    at, size = 0, KERNEL_SLICE_CHARACTERS_MAX
+    while at + size < len(text):
+        pace.look()
+        parts = pc.split_pattern(pa.array([text[at : at + size]]), separator).values
+        rest = len(parts[-1].as_py())
+        if rest == size:
+            size *= 2
+            continue
+        yield parts[:-1]
+        at, size = at + size - rest, KERNEL_SLICE_CHARACTERS_MAX
+    yield pc.split_pattern(pa.array([text[at:]]), separator).values
 
 
 # Series
@@ -87,6 +151,7 @@ def _numerics(start_text: str, stop_text: str, step_text: str) -> list[str]:
         raise _too_long()
     values: list[str] = []
     while (start <= stop) if step > 0 else (start >= stop):
+        pace.step()
         values.append(canonical(start))
         start = exact_sum((start, step))
     return values
@@ -105,6 +170,7 @@ def _stepping(start: int, stop: int, step: Interval, following: Step) -> list[in
         raise _too_long()  # an infinite moment and a step are the same moment again
     values: list[int] = []
     while (start <= stop) if length > 0 else (start >= stop):
+        pace.step()
         values.append(start)
         start = following(start)
         if len(values) > _ROWS_MAX:  # a month less 29 days may go back, and never arrive
@@ -138,7 +204,10 @@ def _moments_in_zone(
 
 KERNELS: Final[tuple[Kernel, ...]] = (
     Kernel("hw_array_to_string", ("any", "text", "text", "text"), "text", _join, raises=False),
-    row_wise("hw_string_to_array", ("text",) * 3, "text[]", _split, strict=False, raises=False),
+    columnar(
+        row_wise("hw_string_to_array", ("text",) * 3, "text[]", _split, strict=False, raises=False),
+        _split_columns,
+    ),
     row_wise("hw_series_int8", ("int8",) * 3, "int8[]", _integers),
     row_wise("hw_series_numeric", ("text",) * 3, "text[]", _numerics),
     row_wise("hw_series_timestamp", ("timestamp", "timestamp", "interval"), "timestamp[]", _moments),

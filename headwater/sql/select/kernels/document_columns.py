@@ -1,9 +1,9 @@
-"""A member of each document of a column, without reading the documents.
+"""Documents by columns: a member of each without reading it, and arrays of plain values.
 
-Ordinary is an object without containers inside, and without a backslash: then what stands in quotes has none,
-so the text `"key": ` is found nowhere but before that member's value.  The value ends at the next quote if it
-begins with one, else before the next comma or brace.  Canonical texts (formats/jsonb.py) have one space after
-each colon and comma.  All other documents are odd, and read one by one (documents.py).
+Of a member, ordinary is an object without containers inside, and without a backslash: then what stands in
+quotes has none, so the text `"key": ` is found nowhere but before that member's value.  The value ends at the
+next quote if it begins with one, else before the next comma or brace.  Canonical texts (formats/jsonb.py)
+have one space after each colon and comma.  All other documents are odd, and read one by one (documents.py).
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.core import pace
+from headwater.core.limits import KERNEL_SLICE_ROWS_MAX
 from headwater.formats.jsonb import print_string
 from headwater.sql.select.kernels.kernel import Mask, Quick, constant_of
 from headwater.sql.select.kernels.numeric_columns import bytes_of, missing_of, rows_of, spread, text_of
@@ -69,3 +71,36 @@ def member(bare: bool) -> Quick:
         return text_of(pa.string(), made, np.concatenate([[0], np.cumsum(lengths)]), gone), odd & ~missing
 
     return run
+
+
+_WHOLE: Final = ("int2", "int4", "int8", "uint2", "uint4", "uint8")
+_SPECIAL: Final = r'["\\\x00-\x1f]'
+
+
+def _texts_of(values: pa.Array, kind: str) -> pa.Array:
+    """Integers and texts as documents; NULL as JSON's null."""
+    if kind in _WHOLE:
+        return values.cast(pa.string()).fill_null("null")
+    quoted = pc.binary_join_element_wise('"', values, '"', "").fill_null("null")
+    special = pc.match_substring_regex(values, _SPECIAL).fill_null(False)
+    if not pc.any(special).as_py():
+        return quoted
+    escaped = [print_string(text) for text in values.filter(special).to_pylist()]
+    return pc.replace_with_mask(quoted, special, pa.array(escaped, pa.string()))
+
+
+def gathered(lists: pa.Array, kind: str) -> pa.Array | None:
+    """Each list as a document, of integers or texts; nothing of others."""
+    if kind not in (*_WHOLE, "text", "varchar"):
+        return None
+    values, rows = lists.flatten(), pc.list_parent_indices(lists)
+    parts = [
+        _texts_of(values.slice(at, KERNEL_SLICE_ROWS_MAX), kind)
+        for at in pace.paced(range(0, len(values), KERNEL_SLICE_ROWS_MAX))
+    ]
+    texts = pa.concat_arrays(parts) if parts else pa.array([], pa.string())
+    ends = np.cumsum([0, *np.bincount(rows, minlength=len(lists))])
+    joined = pc.binary_join(
+        pa.ListArray.from_arrays(pa.array(ends, pa.int32()), texts, mask=lists.is_null()), ", "
+    )
+    return pc.binary_join_element_wise("[", joined, "]", "")

@@ -47,11 +47,12 @@ def documents_of(array: pa.Array, type_: SqlType) -> list[Any]:
     if type_.kind == "array" and type_.element is not None:
         return _array_documents(array, type_.element)
     if type_.element is not None:
-        inner = documents_of(array.values, type_.element)
         offsets = array.offsets.to_pylist()
+        first = offsets[0]
+        inner = documents_of(array.values.slice(first, offsets[-1] - first), type_.element)
         return [
-            inner[offsets[row] : offsets[row + 1]] if valid else None
-            for row, valid in enumerate(array.is_valid().to_pylist())
+            inner[offsets[row] - first : offsets[row + 1] - first] if valid else None
+            for row, valid in pace.paced(enumerate(array.is_valid().to_pylist()))
         ]
     texts = values_of(array if type_.kind in ("json", "jsonb") else to_text(array, type_))
     convert = _scalar(type_)
@@ -126,6 +127,12 @@ def _aggregated(finish: Callable[[list[Any]], Any]) -> Callable[[pa.Array, pa.Ar
         return pa.array([None if row is None else print_value(finish(row)) for row in rows], pa.string())
 
     return run
+
+
+def _array(lists: pa.Array, types: pa.Array) -> pa.Array:
+    element = _type_of(types).element if len(lists) else None
+    made = None if element is None else document_columns.gathered(lists, element.kind)
+    return _aggregated(lambda row: row)(lists, types) if made is None else made
 
 
 def _object(pairs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -504,7 +511,7 @@ _JP: Final = ("text", "text[]")
 
 KERNELS: Final[tuple[Kernel, ...]] = (
     Kernel("hw_to_jsonb", ("any", "text"), "text", _to_jsonb),
-    Kernel("hw_jsonb_agg", ("any", "text"), "text", _aggregated(lambda row: row)),
+    Kernel("hw_jsonb_agg", ("any", "text"), "text", _array),
     Kernel("hw_jsonb_object_agg", ("any", "text"), "text", _aggregated(_object)),
     Kernel("hw_jsonb_build_object", ("any", "text"), "text", _build_object),
     Kernel("hw_jsonb_build_array", ("any", "text"), "text", _build_array),
