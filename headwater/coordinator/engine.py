@@ -93,7 +93,7 @@ class Engine:
         return pa.Table.from_batches(batches, schema)
 
     async def check(self, sql: str, tables: Mapping[str, pa.Table]) -> None:
-        """Run a query of few rows for its errors alone."""
+        """Run a query of one row for its errors alone."""
         cursor, stop = self._database.cursor(), Stop()
         try:
             await _ended(self._for_others.submit(_computed, cursor, stop, sql, tables), cursor, stop)
@@ -134,11 +134,10 @@ def _close(cursor: duckdb.DuckDBPyConnection, stop: Stop) -> None:
 def _computed(
     cursor: duckdb.DuckDBPyConnection, stop: Stop, sql: str, tables: Mapping[str, pa.Table]
 ) -> None:
+    """Computes the row and leaves it there: what Python cannot hold is no error of the query."""
     for name, table in tables.items():
         cursor.register(name, table)
-    cursor.execute(
-        stop.told(sql)
-    ).fetchall()  # plans it once, where a relation would be planned again to be read
+    cursor.execute(stop.told(sql))  # plans it once, where a relation would be planned again to be read
 
 
 def _start(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,10 +12,29 @@ import pytest
 from headwater.coordinator.engine import Engine, translate
 from headwater.core.errors import UserError
 from headwater.core.limits import PEEKS_CONCURRENT_MAX, RESULT_BATCH_ROWS
+from tests.unit.sql.select.test_functions import ANSWERS, call_text
 
 SCHEMA = pa.schema([("n", pa.int64())])
 ENDLESS = "SELECT count(*) AS n FROM range(1000000000000) WHERE range % 7 = 3"
 ANSWER_S_MAX = 20.0
+VALUES = (
+    "hw_from_zone('Europe/Berlin', TIMESTAMP '2020-01-01')",
+    "TIMESTAMPTZ '2020-01-01'",
+    "TIMESTAMPTZ 'infinity'",
+    "[TIMESTAMPTZ '2020-01-01']",
+    "{'elements': [TIMESTAMPTZ '2020-01-01'], 'shape': [1]}",
+    "TIMESTAMP '294000-01-01'",
+    "DATE '-infinity'",
+    "make_date(-1000000)",
+    "INTERVAL '3000000 months'",
+    "to_microseconds(9223372036854775807)",
+    "CAST(1 AS DECIMAL(38, 0))",
+    "TIME '24:00:00'",
+    "BLOB '\\xFF'",
+    "uuid()",
+    "MAP {'a': TIMESTAMPTZ '2020-01-01'}",
+)
+"""Of each type that a constant may have in DuckDB, what Python might not take."""
 
 
 def test_a_constant_does_not_wait_behind_as_many_reads_as_there_may_be(tmp_path: Path) -> None:
@@ -69,6 +89,32 @@ def test_an_error_after_the_first_rows_is_what_it_would_be_before_them(tmp_path:
         asyncio.run(main())
     assert caught.value.sqlstate == "22012"
     assert seen
+
+
+def test_calls_with_constants_fail_in_a_check_only_where_they_fail_for_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python holds fewer values than DuckDB: moments need a package that we do not have."""
+    monkeypatch.setitem(sys.modules, "pytz", None)
+    calls = {
+        call_text(name, arguments)[0]: expected[4:9] if str(expected).startswith("ERR ") else None
+        for group in ANSWERS.values()
+        for name, arguments, expected in group
+    }
+    calls |= dict.fromkeys(VALUES)
+
+    async def main() -> None:
+        engine = Engine(tmp_path)
+        for call, expected in calls.items():
+            try:
+                await engine.check(f"SELECT {call}", {})
+                told = None
+            except UserError as error:
+                told = error.sqlstate
+            assert told == expected, call
+        engine.close()
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize(
