@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headwater.coordinator.api import Notice
+from headwater.coordinator.sequence.variables import set_variable
 from headwater.core.errors import UserError
 from headwater.core.relation import Column, Relation
 from headwater.formats.arrow import state_schema
@@ -58,7 +59,7 @@ def carried_out(
 def _set_config(session: SqlSession, name: str | None, value: str | None, local: bool | None) -> str:
     if name is None:
         raise UserError("SET requires parameter name", "22004")
-    session.settings.set(name, value, bool(local))
+    set_variable(session, name, value, bool(local))
     return session.settings.get(name)
 
 

@@ -338,10 +338,10 @@ class SqlSession:
 
     def enter(self, kind: Class) -> None:
         """The statement that runs is of this class."""
+        if self.settings.get("transaction_read_only") == "on" and kind in ("write", "ddl", "single"):
+            raise UserError("transaction in read-only mode", "25006", hint="BEGIN READ WRITE to write.")
         if self.transaction is not None:
             self.transaction.enter(kind)
-        elif self.settings.get("transaction_read_only") == "on" and kind in ("write", "ddl", "single"):
-            raise UserError("transaction in read-only mode", "25006")
 
     async def end_transaction(self, commit: bool) -> str:
         """Commit or roll back; returns the command tag."""

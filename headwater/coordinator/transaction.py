@@ -37,7 +37,6 @@ class Savepoint:
     name: str
     mark: int  # what has this mark or a later one began after it
     settings: KeptSettings
-    read_only: bool
     kind: Class | None
     writes: dict[str, tuple[Relation, list[pa.Table]]]
     staged: StagedDdl | None
@@ -48,7 +47,6 @@ class Transaction:
     """One block, explicit (BEGIN) or implicit (several statements in one message)."""
 
     explicit: bool
-    read_only: bool = False
     kind: Class | None = None
     failed: bool = False
     hold: Hold | None = None
@@ -64,8 +62,6 @@ class Transaction:
 
     def enter(self, kind: Class) -> None:
         """A statement of this class comes next."""
-        if self.read_only and kind in ("write", "ddl", "single"):
-            raise UserError("transaction in read-only mode", "25006", hint="BEGIN without READ ONLY.")
         if self.kind is None:
             self.kind = kind
             return
@@ -93,13 +89,13 @@ class Transaction:
     def _keep(self, name: str, mark: int, settings: KeptSettings) -> None:
         writes = {id_: (relation, list(tables)) for id_, (relation, tables) in self.writes.items()}
         staged = None if self.staged is None else self.staged.copy()
-        self.savepoints.append(Savepoint(name, mark, settings, self.read_only, self.kind, writes, staged))
+        self.savepoints.append(Savepoint(name, mark, settings, self.kind, writes, staged))
 
     def go_back(self, name: str) -> Savepoint:
         """ROLLBACK TO: as it was then; the savepoint stays."""
         kept = self.forget_after(name)
         self.mark += 1
-        self.kind, self.failed, self.read_only = kept.kind, False, kept.read_only
+        self.kind, self.failed = kept.kind, False
         self.writes, self.staged = kept.writes, kept.staged
         self.size = sum(written_size(rows) for _, tables in self.writes.values() for rows in tables)
         self._keep(name, kept.mark, kept.settings)

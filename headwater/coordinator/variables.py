@@ -37,6 +37,7 @@ class Variable:
     reported: str | None = None  # the spelling in ParameterStatus
     changeable: bool = True
     system: bool = False  # set with ALTER SYSTEM
+    begins_as: str | None = None  # of one transaction: which variable's value it has at its beginning
 
 
 def _boolean(text: str) -> str:
@@ -206,14 +207,31 @@ _VARIABLES: Final = (
     ),
     Variable("statement_timeout", "0 s", "Longest time of a statement, 0 is none", _duration),
     Variable("timezone", "UTC", "Time zone in which moments are shown and read", _zone, reported="TimeZone"),
-    Variable("transaction_isolation", "strict serializable", "Isolation of reads", _isolation),
-    Variable("transaction_read_only", "off", "Whether writes are refused", _boolean, "bool"),
+    Variable(
+        "transaction_isolation",
+        "strict serializable",
+        "Isolation of reads",
+        _isolation,
+        begins_as="default_transaction_isolation",
+    ),
+    Variable(
+        "transaction_read_only",
+        "off",
+        "Whether the transaction's writes are refused",
+        _boolean,
+        "bool",
+        begins_as="default_transaction_read_only",
+    ),
     Variable(
         "default_table_access_method", "heap", "Asked for by clients", str, "string", None, changeable=False
     ),
     Variable("default_tablespace", "", "Asked for by clients", str, "string", None, changeable=False),
-    Variable("default_transaction_isolation", "strict serializable", "Isolation of reads", _isolation),
-    Variable("default_transaction_read_only", "off", "Whether writes are refused", _boolean, "bool"),
+    Variable(
+        "default_transaction_isolation", "strict serializable", "Isolation of new transactions", _isolation
+    ),
+    Variable(
+        "default_transaction_read_only", "off", "Whether new transactions refuse writes", _boolean, "bool"
+    ),
     Variable(
         "auto_route_catalog_queries", "on", "System queries run in process in any case", _boolean, "bool"
     ),
@@ -286,6 +304,7 @@ _VARIABLES: Final = (
 )
 
 VARIABLES: Final[Mapping[str, Variable]] = {variable.name: variable for variable in _VARIABLES}
+_MODES: Final = tuple(variable for variable in _VARIABLES if variable.begins_as is not None)
 _ALIASES: Final = {"schema": "search_path", "time zone": "timezone"}
 
 
@@ -328,6 +347,13 @@ def checked(variable: Variable, text: str) -> str:
         ) from None
 
 
+def _of_beginnings(values: Mapping[str, str]) -> dict[str, str]:
+    """Where there is no transaction, a mode is what transactions begin with."""
+    return {find(name).begins_as or name: value for name, value in values.items()} | {
+        name: value for name, value in values.items() if find(name).begins_as is None
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class KeptSettings:
     """What a session had set at some moment, for going back to it."""
@@ -338,10 +364,13 @@ class KeptSettings:
 
 class Settings:
     """A session's values, from below: defaults, the server's, what the client asked for when it
-    connected, what it has set since, what the transaction has set for itself alone."""
+    connected, what it has set since, what the transaction has set for itself alone.
+
+    Modes of a transaction are among the last, and fixed when it begins; outside of one they show what
+    the next will begin with."""
 
     def __init__(self, system: Mapping[str, str]) -> None:
-        self._system = system
+        self._system = _of_beginnings(system)
         self._startup: dict[str, str] = {}
         self._session: dict[str, str] = {}
         self._local: dict[str, str] = {}
@@ -356,6 +385,8 @@ class Settings:
 
     def _reset_value(self, variable: Variable) -> str:
         """What RESET goes back to."""
+        if variable.begins_as is not None:
+            return self.get(variable.begins_as)
         for layer in (self._startup, self._system):
             if variable.name in layer:
                 return layer[variable.name]
@@ -366,7 +397,7 @@ class Settings:
         variable = _of_sessions(name)
         if not variable.changeable:
             raise UserError(f'parameter "{variable.name}" cannot be changed', "55P02")
-        self._startup[variable.name] = checked(variable, text)
+        self._startup |= _of_beginnings({variable.name: checked(variable, text)})
 
     def identify(self, user: str, superuser: bool) -> None:
         """Whose session it is."""
@@ -378,6 +409,9 @@ class Settings:
         if not variable.changeable:
             raise UserError(f'parameter "{variable.name}" cannot be changed', "55P02")
         value = None if text is None else checked(variable, text)
+        if variable.begins_as is not None:
+            self._set_mode(variable, variable.begins_as, value, local)
+            return
         if local:
             self._local[variable.name] = self._reset_value(variable) if value is None else value
             return
@@ -387,14 +421,23 @@ class Settings:
         else:
             self._session[variable.name] = value
 
+    def _set_mode(self, variable: Variable, begins_as: str, value: str | None, local: bool) -> None:
+        """The transaction's own; but an isolation is the session's too, unless it is set as local."""
+        if begins_as == "default_transaction_isolation" and not local:
+            self.set(begins_as, value)
+        if local or self._before_block is not None:
+            self._local[variable.name] = self._reset_value(variable) if value is None else value
+
     def reset_all(self) -> None:
+        modes = {name: value for name, value in self._local.items() if find(name) in _MODES}
         self._session.clear()
-        self._local.clear()
+        self._local = modes
 
     def begin(self) -> None:
         """A transaction: what it sets goes with a rollback."""
         if self._before_block is None:
             self._before_block = self.keep()
+            self._local |= {mode.name: self._reset_value(mode) for mode in _MODES}
 
     def end(self, committed: bool) -> None:
         if not committed:
@@ -416,7 +459,7 @@ class Settings:
             self.go_back(self._before_block)
 
     def refresh_system(self, system: Mapping[str, str]) -> None:
-        self._system = system
+        self._system = _of_beginnings(system)
 
     def reported(self) -> dict[str, str]:
         """Values the client is told of, by the spelling it expects."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,6 +17,13 @@ class TransactionModes:
 
     isolation: str | None = None
     read_only: bool | None = None
+
+    def variables(self) -> Iterable[tuple[str, str]]:
+        """The variables of a transaction that say the same; new ones begin with `default_` and these."""
+        if self.isolation is not None:
+            yield "transaction_isolation", self.isolation
+        if self.read_only is not None:
+            yield "transaction_read_only", "on" if self.read_only else "off"
 
     def __str__(self) -> str:
         modes = []

@@ -266,6 +266,93 @@ WARNING: there is no transaction in progress
 
 > ROLLBACK;
 
+# What transactions begin with, and each one's own modes.
+> SET default_transaction_read_only = on;
+
+> SHOW transaction_read_only;
+on
+
+! INSERT INTO t VALUES (1);
+25006: transaction in read-only mode
+
+! CREATE TABLE nothing (a int);
+25006: transaction in read-only mode
+
+! UPDATE t SET a = 1;
+25006: transaction in read-only mode
+
+> BEGIN;
+
+! INSERT INTO t VALUES (1);
+25006: transaction in read-only mode
+
+> ROLLBACK;
+
+> BEGIN READ WRITE;
+
+= INSERT INTO t VALUES (1001);
+INSERT 0 1
+
+> SET default_transaction_read_only = off; SHOW transaction_read_only;
+off
+
+> COMMIT;
+
+= DELETE FROM t WHERE a = 1001;
+DELETE 1
+
+> SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY;
+
+> BEGIN; SHOW transaction_read_only;
+on
+
+! INSERT INTO t VALUES (1);
+25006: transaction in read-only mode
+
+> ROLLBACK;
+
+! INSERT INTO t VALUES (1);
+25006: transaction in read-only mode
+
+> SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE;
+
+> SET transaction_read_only = on;
+
+> SHOW transaction_read_only;
+off
+
+> BEGIN; SET transaction_read_only = on; SAVEPOINT s; SET default_transaction_read_only = off;
+
+! INSERT INTO t VALUES (1);
+25006: transaction in read-only mode
+
+> ROLLBACK TO s; SHOW transaction_read_only;
+on
+
+> SELECT 1;
+1
+
+! SET TRANSACTION READ WRITE;
+25001: transaction read-write mode must be set before any query
+
+> ROLLBACK;
+
+> BEGIN; SET TRANSACTION READ ONLY; SET TRANSACTION READ WRITE; COMMIT;
+
+> SET default_transaction_isolation = 'serializable';
+
+> SHOW transaction_isolation;
+serializable
+
+> BEGIN; SHOW transaction_isolation;
+serializable
+
+> SET default_transaction_isolation = 'strict serializable'; SHOW transaction_isolation;
+serializable
+
+> COMMIT; SHOW transaction_isolation;
+strict serializable
+
 = START TRANSACTION ISOLATION LEVEL SERIALIZABLE;
 BEGIN
 

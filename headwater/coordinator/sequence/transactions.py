@@ -28,9 +28,8 @@ async def run_begin(session: SqlSession, prepared: Prepared, arguments: tuple[st
     session.transaction.explicit = True
     session.settings.begin()
     if isinstance(statement, Begin):
-        session.transaction.read_only = bool(statement.modes.read_only)
-        if statement.modes.isolation is not None:
-            session.settings.set("transaction_isolation", statement.modes.isolation, local=True)
+        for variable, value in statement.modes.variables():
+            session.settings.set(variable, value, local=True)
     return Result(lambda _: "BEGIN")
 
 

@@ -28,11 +28,20 @@ async def run_set(session: SqlSession, prepared: Prepared, arguments: tuple[str 
     statement = prepared.parsed.statement
     if isinstance(statement, SetVariable):
         value = None if statement.values is None else ", ".join(statement.values)
-        session.settings.set(statement.variable, value, statement.local)
+        set_variable(session, statement.variable, value, statement.local)
         _warn_missing(session, find(statement.variable).name)
         if statement.local:
             _end_without_block(session, "SET LOCAL")
     return Result(lambda _: "SET")
+
+
+def set_variable(session: SqlSession, name: str, value: str | None, local: bool) -> None:
+    """As SET does it: a transaction that has read as one that does not write stays so."""
+    begun = session.transaction is not None and session.transaction.kind is not None
+    read_only = session.settings.get("transaction_read_only")
+    session.settings.set(name, value, local)
+    if begun and read_only == "on" and session.settings.get("transaction_read_only") == "off":
+        raise UserError("transaction read-write mode must be set before any query", "25001")
 
 
 def _end_without_block(session: SqlSession, what: str) -> None:
@@ -60,14 +69,12 @@ async def run_set_transaction(
     """Set modes of the block or of the session."""
     statement = prepared.parsed.statement
     if isinstance(statement, SetTransaction):
-        modes, local = statement.modes, not statement.session
-        if modes.isolation is not None:
-            session.settings.set("transaction_isolation", modes.isolation, local)
-        if modes.read_only is not None and statement.session:
-            session.settings.set("transaction_read_only", "on" if modes.read_only else "off")
-        elif modes.read_only is not None and session.transaction is not None:
-            session.transaction.read_only = modes.read_only
-        if local:
+        for variable, value in statement.modes.variables():
+            if statement.session:
+                session.settings.set(f"default_{variable}", value)
+            else:
+                set_variable(session, variable, value, local=True)
+        if not statement.session:
             _end_without_block(session, "SET TRANSACTION")
     return Result(lambda _: "SET")
 
@@ -76,7 +83,7 @@ async def run_reset(session: SqlSession, prepared: Prepared, arguments: tuple[st
     """A variable back to its default, or all."""
     statement = prepared.parsed.statement
     if isinstance(statement, Reset) and statement.variable is not None:
-        session.settings.set(statement.variable, None)
+        set_variable(session, statement.variable, None, local=False)
     else:
         session.settings.reset_all()
     return Result(lambda _: "RESET")

@@ -159,3 +159,32 @@ def test_a_rollback_undoes_what_the_block_has_set() -> None:
     )
     settings.end(committed=False)
     assert settings.get("application_name") == "before"
+
+
+def test_a_transaction_begins_with_the_modes_that_are_the_default_and_keeps_them() -> None:
+    settings = Settings({"transaction_isolation": "serializable"})
+    assert settings.get("transaction_isolation") == "serializable", "of a server that was told before"
+    settings.set("transaction_read_only", "on")
+    assert settings.get("transaction_read_only") == "off", "there is no transaction whose mode it could be"
+    settings.set("default_transaction_read_only", "on")
+    settings.begin()
+    settings.set("default_transaction_read_only", "off")
+    settings.set("default_transaction_isolation", "strict serializable")
+    settings.reset_all()
+    assert settings.get("transaction_read_only") == "on"
+    assert settings.get("transaction_isolation") == "serializable"
+    settings.set("transaction_isolation", "strict serializable")
+    settings.end(committed=True)
+    assert settings.get("transaction_read_only") == "off"
+    assert settings.get("transaction_isolation") == "strict serializable"
+
+
+def test_a_mode_that_came_with_the_connection_is_the_default() -> None:
+    settings = Settings({})
+    settings.start("default_transaction_read_only", "on")
+    settings.start("transaction_isolation", "serializable")
+    assert settings.get("transaction_read_only") == "on"
+    assert settings.get("default_transaction_isolation") == "serializable"
+    settings.set("transaction_isolation", "strict serializable")
+    settings.set("transaction_isolation", None)
+    assert settings.get("transaction_isolation") == "serializable"
