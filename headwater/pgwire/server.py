@@ -29,6 +29,7 @@ from typing import Any, Final, cast
 import structlog
 
 from headwater.coordinator.api import Sessions
+from headwater.core.errors import UserError
 from headwater.core.limits import (
     CONNECTIONS_MAX,
     CONNECTIONS_STARTING_MAX,
@@ -367,10 +368,13 @@ class _Connection(asyncio.Protocol):
             self._waiter.set_result(None)
 
     def _meant(self, error: BaseException) -> BaseException:
-        """A cancelled wait was cancelled by us: it means the interruption."""
+        """A cancelled wait was cancelled by us: it means the interruption.  So does a cancelled statement
+        if the session is to end: its client is told nothing but that."""
         if self._interruption is None or self._delivered:
             return error
-        if isinstance(error, asyncio.CancelledError):
+        stopping = isinstance(self._interruption, Stopping)
+        stopped = stopping and isinstance(error, UserError) and error.sqlstate == "57014"
+        if isinstance(error, asyncio.CancelledError) or stopped:
             error = self._interruption
         self._delivered = error is self._interruption
         return error

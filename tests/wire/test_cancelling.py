@@ -180,3 +180,22 @@ def test_pg_terminate_backend_ends_another_session(environment: Environment) -> 
             other.execute("SELECT 1")
         eventually(lambda: pid not in environment.coordinator.sessions)
         assert mine.execute("SELECT pg_terminate_backend(%s)", [pid]).fetchone() == (False,)
+
+
+def test_who_is_terminated_while_a_statement_runs_is_told_that_alone(environment: Environment) -> None:
+    with (
+        psycopg.connect(environment.dsn(), autocommit=True) as other,
+        psycopg.connect(environment.dsn(), autocommit=True) as mine,
+        ThreadPoolExecutor(1) as threads,
+    ):
+        running = threads.submit(
+            other.execute,
+            "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT 1 FROM r) SELECT count(*) FROM r",
+        )
+        waiting(environment, other)
+        assert mine.execute("SELECT pg_terminate_backend(%s)", [other.info.backend_pid]).fetchone() == (True,)
+        with pytest.raises(psycopg.errors.AdminShutdown):
+            running.result(WAIT_S_MAX)
+        with pytest.raises(psycopg.errors.AdminShutdown):
+            mine.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        eventually(lambda: not environment.coordinator.sessions)
