@@ -64,7 +64,7 @@ def _set_config(session: SqlSession, name: str | None, value: str | None, local:
 
 
 def _cancel(session: SqlSession, pid: int) -> bool:
-    other = _found(session, pid, "whose query is being canceled")
+    other = _found(session, pid, "whose query is being canceled", "cancel superuser query")
     if other is not None:
         other.cancel()
     return other is not None
@@ -73,18 +73,20 @@ def _cancel(session: SqlSession, pid: int) -> bool:
 def _terminate(session: SqlSession, pid: int, timeout_ms: int = 0) -> bool:
     if timeout_ms < 0:
         raise UserError('"timeout" must not be negative', "22003")
-    other = _found(session, pid, "whose process is being terminated")
+    other = _found(session, pid, "whose process is being terminated", "terminate superuser process")
     if other is not None:
         other.end()
     return other is not None
 
 
-def _found(session: SqlSession, pid: int, whose: str) -> SqlSession | None:
-    """The session with this number, if this one may do something about it."""
+def _found(session: SqlSession, pid: int, whose: str, verb: str) -> SqlSession | None:
+    """The session with this number, if this one may do something about it: its user's, the operator any."""
     other = session.coordinator.sessions.get(pid)
     if other is None:
         session.notify(Notice("WARNING", f"PID {pid} is not a PostgreSQL backend process", "01000"))
-    elif other.user != session.user and session.settings.get("is_superuser") != "on":
+    elif other.internal and not session.internal:
+        raise UserError(f"must be a superuser to {verb}", "42501")
+    elif other.user != session.user and not session.internal:
         raise UserError(f"must be a member of the role {whose} or member of pg_signal_backend", "42501")
     return other
 

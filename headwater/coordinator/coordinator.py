@@ -550,8 +550,7 @@ class Coordinator:
             lowered = name.lower()
             if lowered in VARIABLES or lowered == "database":
                 session.settings.start(lowered, value)
-        role = self.catalog.state.role_named(user)
-        session.settings.identify(user, role is not None and role.superuser)
+        session.settings.identify(user, superuser=internal)
         self.sessions[pid] = session
         return session
 

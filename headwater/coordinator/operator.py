@@ -2,7 +2,8 @@
 
     --sql-address            everybody: no ALTER SYSTEM, no user `mz_system`, and what a new
                              environment begins with stays
-    --internal-sql-address   the operator: all of it, and connections that nobody else can take
+    --internal-sql-address   the operator: all of it, and connections that nobody else can take;
+                             is_superuser is on, whoever the user
 
 There are no passwords, so the address is all that tells the two apart; who can reach it is for the
 operator's firewall to say.

@@ -15,7 +15,7 @@ def role_rows(facts: SystemFacts) -> Columns:
         "rolsuper": [r.superuser for r in roles],
         "rolinherit": [r.inherit for r in roles],
         "rolcreaterole": [r.superuser for r in roles],
-        "rolcreatedb": [r.superuser for r in roles],
+        "rolcreatedb": True,
         "rolcanlogin": [r.login for r in roles],
         "rolreplication": False,
         "rolbypassrls": [r.superuser for r in roles],

@@ -45,7 +45,7 @@ REFERENCE = ("mz_load_generators", "auction", "bids")
 
 BASE: tuple[Update, ...] = (
     CreateRole(Role("s1", 16_704, "mz_system", superuser=True)),
-    CreateRole(Role("u1", 20_000, "materialize", superuser=True)),
+    CreateRole(Role("u1", 20_000, "materialize")),
     CreateDatabase(Database("u1", 20_001, "materialize")),
     CreateSchema(Schema("u1", 20_002, "u1", "public")),
     CreateCluster(Cluster("u1", "quickstart", "local")),

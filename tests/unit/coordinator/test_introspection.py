@@ -222,6 +222,7 @@ def test_a_session_is_told_whose_it_is_and_since_when_the_server_runs(tmp_path: 
         client = await env.client()
         operator = Client(await env.coordinator.open_session("mz_system", {}, "here", internal=True))
         stranger = Client(await env.coordinator.open_session("ann", {}, "here", internal=False))
+        operating = Client(await env.coordinator.open_session("ann", {}, "here", internal=True))
         who = (
             "SELECT current_setting('is_superuser'), current_setting('session_authorization'),"
             " mz_is_superuser()"
@@ -229,8 +230,9 @@ def test_a_session_is_told_whose_it_is_and_since_when_the_server_runs(tmp_path: 
         rolsuper = "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"
         assert await stranger.run(who) == [("off", "ann", False)]
         assert await stranger.run(rolsuper) == []
-        assert await client.run(who) == [("on", "materialize", True)]
-        assert await client.run(rolsuper) == [(True,)]
+        assert await client.run(who) == [("off", "materialize", False)]
+        assert await client.run(rolsuper) == [(False,)]
+        assert await operating.run(who) == [("on", "ann", True)]
         assert await operator.run(who) == [("on", "mz_system", True)]
         assert await operator.run(rolsuper) == [(True,)]
         assert dict(operator.session.settings.reported())["is_superuser"] == "on"

@@ -12,7 +12,7 @@ def _rows(facts: SystemFacts) -> Columns:
     return {
         "usename": [r.name for r in roles],
         "usesysid": [r.oid for r in roles],
-        "usecreatedb": [r.superuser for r in roles],
+        "usecreatedb": True,
         "usesuper": [r.superuser for r in roles],
         "userepl": False,
         "usebypassrls": [r.superuser for r in roles],
