@@ -1,20 +1,24 @@
-"""What functions that do something do: set_config(), pg_cancel_backend(), pg_terminate_backend().
+"""What functions that do something do: set_config(), pg_cancel_backend(), pg_advisory_lock() and their kin.
 
 The query has computed their arguments; here each row's call is made, in the order of the rows, and its
-answer takes the arguments' place.  If one fails, none has set anything.
+answer takes the arguments' place.  If one fails, none has set anything; but what it has locked stays locked,
+as in PostgreSQL.
 
-Not here: finding the calls in a query (sql/select/passes/take_actions.py).
+Not here: finding the calls in a query (sql/select/passes/take_actions.py), who gets a lock (advisory.py).
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from headwater.coordinator.advisory import Lock
 from headwater.coordinator.api import Notice
 from headwater.coordinator.sequence.variables import set_variable
+from headwater.coordinator.variables import duration_s
 from headwater.core.errors import UserError
 from headwater.core.relation import Column, Relation
 from headwater.formats.arrow import state_schema
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
     from headwater.coordinator.session import SqlSession
 
 
-def carried_out(
+async def carried_out(
     session: SqlSession, actions: Sequence[Action], rows: pa.Table, columns: tuple[Column, ...]
 ) -> pa.Table:
     """The rows of the query as it was written."""
@@ -32,20 +36,23 @@ def carried_out(
     answers: dict[int, list[Any]] = {action.column: [] for action in actions}
     given = {
         action.column: list(zip(*(rows.column(i).to_pylist() for i in action.arguments), strict=True))
+        or [()] * rows.num_rows
         for action in actions
     }
     try:
         for row in range(rows.num_rows):
             for action in actions:
-                call = _CALLS[action.function]
-                arguments = given[action.column][row]
-                missing = any(argument is None for argument in arguments) and action.function != "set_config"
-                answers[action.column].append(None if missing else call(session, *arguments))
-    except UserError:
+                answer = await _answer(session, action.function, given[action.column][row])
+                answers[action.column].append(answer)
+            await asyncio.sleep(0)  # there may be many, and others are to have their turns
+    except BaseException:
         session.settings.go_back(kept)
         raise
+    finally:
+        if session.transaction is None:  # what was for the transaction was for this statement
+            session.unlock_since(0)
     if session.transaction is None:
-        session.settings.end(True)  # what was set for the transaction was set for this statement
+        session.settings.end(True)
     schema = state_schema(Relation(columns))
     taken = {place for action in actions for place in action.arguments}
     others = iter([rows.column(place) for place in range(rows.num_columns) if place not in taken])
@@ -54,6 +61,41 @@ def carried_out(
         for place, field in enumerate(schema)
     ]
     return pa.Table.from_arrays(made, schema=schema)
+
+
+async def _answer(session: SqlSession, function: str, arguments: tuple[Any, ...]) -> Any:
+    if None in arguments and function != "set_config":
+        return None
+    if function in _CALLS:
+        return _CALLS[function](session, *arguments)
+    return await _lock(session, function, arguments)
+
+
+async def _lock(session: SqlSession, function: str, key: tuple[int, ...]) -> bool | str:
+    """Of pg_[try_]advisory_[xact_]lock[_shared] and pg_advisory_unlock[_shared]: what it says of itself."""
+    locks = session.coordinator.advisory_locks
+    high, low = (key[0] >> 32, key[0]) if len(key) == 1 else key
+    lock = Lock(
+        session.backend_pid,
+        (session.settings.get("database"), high & 0xFFFFFFFF, low & 0xFFFFFFFF, len(key)),
+        exclusive=not function.endswith("_shared"),
+        mark=session.mark if "_xact_" in function else None,
+    )
+    if "_unlock" in function:
+        released = locks.release(lock)
+        if not released:
+            kind = "ExclusiveLock" if lock.exclusive else "ShareLock"
+            session.notify(Notice("WARNING", f"you don't own a lock of type {kind}", "01000"))
+        return released
+    if "_try_" in function:
+        return locks.take_now(lock)
+    await locks.take(lock, duration_s(session.settings.get("lock_timeout")) or None)
+    return ""
+
+
+def _unlock_all(session: SqlSession) -> str:
+    session.coordinator.advisory_locks.release_session(session.backend_pid)
+    return ""
 
 
 def _set_config(session: SqlSession, name: str | None, value: str | None, local: bool | None) -> str:
@@ -93,6 +135,7 @@ def _found(session: SqlSession, pid: int, whose: str, verb: str) -> SqlSession |
 
 _CALLS: dict[str, Callable[..., Any]] = {
     "set_config": _set_config,
+    "pg_advisory_unlock_all": _unlock_all,
     "pg_cancel_backend": _cancel,
     "pg_terminate_backend": _terminate,
 }

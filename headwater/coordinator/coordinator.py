@@ -28,6 +28,7 @@ from headwater.catalog.state import CatalogState, Item, replica_ids
 from headwater.catalog.store import CatalogStore
 from headwater.catalog.updates import CatalogVersionIs, DropItem, Redefine, Update
 from headwater.coordinator import operator, system
+from headwater.coordinator.advisory import AdvisoryLocks
 from headwater.coordinator.beside import Beside
 from headwater.coordinator.carrying import inputs_below, readers_of
 from headwater.coordinator.completion import to_the_end
@@ -105,6 +106,7 @@ class Coordinator:
         self.widenings = Widenings(self)
         self.sampling = Sampling(self)
         self.sessions: dict[int, SqlSession] = {}
+        self.advisory_locks = AdvisoryLocks()
         self.subscriptions: dict[int, Feed] = {}
         self.subscription_numbers = count(1)
         self.environment_id = "headwater-local"

@@ -295,6 +295,7 @@ class SqlSession:
             cursor.close()
         if self.transaction is not None:
             self.transaction.release()
+        self.coordinator.advisory_locks.end(self.backend_pid)
         await self.coordinator.close_session(self)
 
     # Transactions
@@ -320,14 +321,17 @@ class SqlSession:
         transaction.fail()
         if transaction.savepoints:
             self.settings.go_back(transaction.savepoints[-1].settings)
+            self.unlock_since(transaction.savepoints[-1].mark)
             return transaction.savepoints[-1].mark
         self.settings.undo()
         self.close_cursors()
+        self.unlock_since(0)
         return 0
 
     def undo_to(self, savepoint: Savepoint) -> None:
         """ROLLBACK TO: what began after it is gone."""
         self.settings.go_back(savepoint.settings)
+        self.unlock_since(savepoint.mark)
         for name in [name for name, cursor in self.cursors.items() if cursor.mark >= savepoint.mark]:
             self.cursors.pop(name).close()
         self._undone = savepoint.mark if self._undone is None else min(self._undone, savepoint.mark)
@@ -364,8 +368,13 @@ class SqlSession:
             raise
         finally:
             transaction.release()
+            self.unlock_since(0)
         self.settings.end(committed)
         return "COMMIT" if committed else "ROLLBACK"
+
+    def unlock_since(self, mark: int) -> None:
+        """Let go of what was locked for the transaction from there on."""
+        self.coordinator.advisory_locks.release_since(self.backend_pid, mark)
 
     def close_cursors(self) -> None:
         """Let go of all of them."""

@@ -53,6 +53,7 @@ def facts(coordinator: Coordinator, session: SqlSession | None = None) -> f.Syst
         storage_usage_history=coordinator.sampling.usage_history,
         prepared_statements=lambda: [] if session is None else _prepared(session),
         cursors=lambda: [] if session is None else _cursors(session),
+        locks=lambda: _locks(coordinator),
     )
 
 
@@ -369,3 +370,10 @@ def _prepared(session: SqlSession) -> Sequence[f.PreparedRow]:
 
 def _cursors(session: SqlSession) -> Sequence[f.CursorRow]:
     return [f.CursorRow(c.name, c.text, c.created_at_ms) for c in session.cursors.values()]
+
+
+def _locks(coordinator: Coordinator) -> Sequence[f.LockRow]:
+    return [
+        f.LockRow(lock.key[0], lock.key[1:], lock.pid, lock.exclusive, granted)
+        for lock, granted in coordinator.advisory_locks.shown()
+    ]

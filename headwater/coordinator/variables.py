@@ -264,7 +264,7 @@ _VARIABLES: Final = (
         "default_cluster_replication_factor",
         changeable=False,
     ),
-    Variable("lock_timeout", "0 s", "Accepted, nothing waits for locks", _duration),
+    Variable("lock_timeout", "0 s", "Longest time to wait for an advisory lock, 0 is any time", _duration),
     Variable("row_security", "on", "Accepted, there are no row policies", _boolean, "bool"),
     Variable("synchronize_seqscans", "on", "Accepted for clients that set it", _boolean, "bool"),
     Variable("standby_mode", "off", "Accepted for clients that ask", _boolean, "bool", None, False),

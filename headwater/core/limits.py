@@ -39,6 +39,9 @@ FOLD_CHECK_S_MAX = 5.0
 FOLD_RETRY_DELAY_S_MAX = 60.0
 """A table that could not be folded is tried again after a while, at most this long."""
 
+# Sessions
+ADVISORY_LOCKS_MAX = 10_000
+
 # Backfill
 VERIFY_ROUNDS_MAX = 5
 """How often rows that change while a table is verified are compared again."""

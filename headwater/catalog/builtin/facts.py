@@ -225,6 +225,17 @@ class CursorRow:
 
 
 @dataclass(frozen=True, slots=True)
+class LockRow:
+    """An advisory lock that a session holds or waits for."""
+
+    database: str
+    key: tuple[int, int, int]  # two halves, and 1 for one number or 2 for two
+    backend_pid: int
+    exclusive: bool
+    granted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SystemFacts:
     """The catalog, the session that asks, and the server around them."""
 
@@ -254,3 +265,4 @@ class SystemFacts:
     storage_usage_history: Callable[[], Sequence[StorageUsage]] = lambda: ()
     prepared_statements: Callable[[], Sequence[PreparedRow]] = lambda: ()
     cursors: Callable[[], Sequence[CursorRow]] = lambda: ()
+    locks: Callable[[], Sequence[LockRow]] = lambda: ()

@@ -41,7 +41,7 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
             rows = await queries.drain(session, read, None)
         finally:
             read.close()
-        acted = acting.carried_out(session, actions, rows, made.query.columns())
+        acted = await acting.carried_out(session, actions, rows, made.query.columns())
         return Result(lambda rows: f"SELECT {rows}", made.query.columns(), queries.batches_of(acted))
     result = Result(lambda rows: f"SELECT {rows}", query.columns(), queries.run_read(session, read))
     result.closed = read.close

@@ -97,6 +97,7 @@ async def run_discard(session: SqlSession, prepared: Prepared, arguments: tuple[
         session.close_cursors()
         session.settings.reset_all()
         session.statements.clear()
+        session.coordinator.advisory_locks.release_session(session.backend_pid)
     if what in ("all", "temp") and session.state.temporary_items_of(session.backend_pid):
         if session.transaction is not None:
             session.enter("ddl")

@@ -163,24 +163,6 @@ RELATIONS: Final[tuple[BuiltinTable, ...]] = empty(
         lomowner oid
         lomacl mz_aclitem[]?
 
-    pg_locks (447): Locks that are held or waited for.
-        locktype text?
-        database oid?
-        relation oid?
-        page int4?
-        tuple int2?
-        virtualxid text?
-        transactionid uint4?
-        classid oid?
-        objid oid?
-        objsubid int2?
-        virtualtransaction text?
-        pid int4?
-        mode text?
-        granted bool?
-        fastpath bool?
-        waitstart timestamptz?
-
     pg_matviews (448): Materialized views, with their queries.
         schemaname name?
         matviewname name?

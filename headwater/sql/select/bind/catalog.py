@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from headwater.core.types import BOOL, INT4, INT8, OID, TEXT, SqlType
+from headwater.core.types import BOOL, INT4, OID, TEXT, SqlType
 from headwater.sql.select.bind.clause import Clause
 from headwater.sql.select.bind.coerce import castable, coerce
 from headwater.sql.select.bind.scope import RangeColumn, RangeItem, Scope
@@ -130,19 +130,6 @@ _ANSWERS: Final[dict[str, tuple[_Answer, ...]]] = {
     "pg_get_statisticsobjdef": (_Answer((OID,), "NULL::text"),),
     "getdatabaseencoding": (_Answer((), "'UTF8'::name"),),
     "pg_client_encoding": (_Answer((), "'UTF8'::name"),),
-    # Nobody waits for anybody here, so these locks are always to be had and never held.
-    "pg_advisory_unlock_all": (_Answer((), "NULL::text"),),
-    **{
-        f"pg_{tried}advisory_{scope}{kind}{shared}": (
-            _Answer((INT8,), "NULL::text" if kind == "lock" and not tried else "true"),
-            _Answer((INT4, INT4), "NULL::text" if kind == "lock" and not tried else "true"),
-        )
-        for tried in ("", "try_")
-        for scope in ("", "xact_")
-        for kind in ("lock", "unlock")
-        for shared in ("", "_shared")
-        if not (kind == "unlock" and (tried or scope))
-    },
 }
 
 

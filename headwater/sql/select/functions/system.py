@@ -70,7 +70,17 @@ def _type_name(engine: str, texts: Texts, types: Types) -> str:
     return quoted(format_type(bare), engine)
 
 
-ACTING: Final = ("set_config", "pg_cancel_backend", "pg_terminate_backend")
+_LOCKING: Final = {
+    f"pg_{tried}advisory_{scope}lock{shared}": BOOL if tried else SqlType("void")
+    for tried in ("", "try_")
+    for scope in ("", "xact_")
+    for shared in ("", "_shared")
+} | {"pg_advisory_unlock": BOOL, "pg_advisory_unlock_shared": BOOL}
+
+ACTING: Final = (
+    *("set_config", "pg_cancel_backend", "pg_terminate_backend", "pg_advisory_unlock_all"),
+    *_LOCKING,
+)
 """Functions that do something, which no engine can (passes/take_actions.py)."""
 
 
@@ -112,5 +122,11 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     Function("pg_cancel_backend", (INT4,), BOOL, None, None),
     Function("pg_terminate_backend", (INT4,), BOOL, None, None),
     Function("pg_terminate_backend", (INT4, INT8), BOOL, None, None),
+    Function("pg_advisory_unlock_all", (), SqlType("void"), None, None),
+    *(
+        Function(name, key, returns, None, None)
+        for name, returns in _LOCKING.items()
+        for key in ((INT8,), (INT4, INT4))
+    ),
     kernel_function("parse_ident", (TEXT,), array_of(TEXT), "hw_parse_ident"),
 )

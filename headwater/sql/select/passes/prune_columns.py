@@ -4,7 +4,7 @@ A view's columns, a table's columns, aggregates and window functions that the qu
 not need are not computed, and scans list only what is read.
 
 Kept even if unused: groups (they decide how many rows there are), everything under DISTINCT
-and under set operations and recursions (they decide which rows are equal).
+and under set operations and recursions (they decide which rows are equal), calls that do something.
 
 Not here: rows that nobody uses.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from headwater.sql.select.passes.take_actions import contains_action
 from headwater.sql.select.plan.nodes import (
     Aggregate,
     AggregateCall,
@@ -77,7 +78,7 @@ def _node(node: Node, wanted: Ids) -> Node:
         case Scan():
             return replace(node, columns=tuple(c for c in node.columns if c.id in wanted))
         case Project():
-            kept = tuple((c, value) for c, value in node.columns if c.id in wanted)
+            kept = tuple((c, v) for c, v in node.columns if c.id in wanted or contains_action(v))
             node = replace(node, columns=kept)
             below = _used(value for _, value in kept)
         case Filter():

@@ -1,4 +1,4 @@
-"""Functions that do something: set_config(), pg_cancel_backend(), pg_terminate_backend().
+"""Functions that do something: set_config(), pg_cancel_backend(), pg_advisory_lock() and their kin.
 
 An engine can only compute, so it is asked for their arguments; whoever runs the query does the rest,
 row by row, and puts the answers in the arguments' place.  For that they have to be columns of the
@@ -24,7 +24,7 @@ from headwater.sql.select.plan.nodes import (
     Query,
     Sort,
 )
-from headwater.sql.select.plan.walk import column_ids, highest_id, rewrite
+from headwater.sql.select.plan.walk import column_ids, highest_id, rewrite, rewrite_expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,18 @@ def take_actions(query: Query) -> tuple[Query, tuple[Action, ...]]:
 def acts(value: Expression) -> bool:
     """Whether an expression is a call that does something."""
     return isinstance(value, Call) and value.function.name in ACTING
+
+
+def contains_action(value: Expression) -> bool:
+    """Whether there is such a call in an expression, which must be made even if nobody wants its answer."""
+    found: list[Expression] = []
+
+    def look(expression: Expression) -> None:
+        if acts(expression):
+            found.append(expression)
+
+    rewrite_expression(value, look)
+    return bool(found)
 
 
 def _refuse_elsewhere(root: Node) -> None:

@@ -100,7 +100,7 @@ class Surroundings:
 def apply(form: Form | None, name: str, texts: tuple[str, ...], types: tuple[SqlType, ...]) -> str:
     """A form with its arguments put in."""
     if form is None:
-        raise not_supported(f"{name} on DuckDB")
+        raise not_supported(f"{name} in this statement", hint="Call it as a column of a SELECT.")
     if not isinstance(form, str):
         return form(texts, types)
     made = form.format(*texts)

@@ -141,7 +141,7 @@ def fill(form: Form, texts: tuple[str, ...], types: tuple[SqlType, ...]) -> str:
 def spark_form(function: Function) -> Form:
     """A function's form for Spark; without one the plan can only go to DuckDB."""
     if function.spark is None:
-        raise not_supported(f"{function.name} on Spark")
+        raise not_supported(f"{function.name} in this statement", hint="Call it as a column of a SELECT.")
     return function.spark
 
 
