@@ -1,8 +1,8 @@
 """Whether the replicas of clusters are there, now and over time.
 
 All clusters are pools of one process, so whatever happens to it happens to all of their replicas.  A replica
-comes with its cluster, or with a replication factor of 1, and is from then on what the process is.  When it
-goes its history stays, until there are many entries of others.
+comes with its cluster, or with a replication factor of 1, and is from then on what the process is.  It goes
+with them, too, and is offline from then on; its history stays, until there are many entries of others.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from headwater.core.limits import REPLICA_HISTORY_ENTRIES_MAX
+
+DROPPED: Final = "the replica was dropped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,9 @@ class Replicas:
     def state(self, replica_ids: Iterable[str], now_ms: int) -> None:
         """These are the replicas that there are."""
         self._ids = tuple(replica_ids)
-        for gone in self._current.keys() - set(self._ids):
-            del self._current[gone]
+        for gone in sorted(self._current.keys() - set(self._ids)):
+            if self._current.pop(gone).status == "online":
+                self._keep(ReplicaEvent(gone, "offline", DROPPED, now_ms))
         self._record(now_ms)
 
     def hear(self, online: bool, reason: str | None, now_ms: int) -> None:
@@ -70,8 +73,11 @@ class Replicas:
             if last is None or last.status != status:
                 event = ReplicaEvent(id_, status, self._reason, now_ms)
                 self._current[id_] = event
-                self.history.append(event)
-                self.recorded += 1
+                self._keep(event)
+
+    def _keep(self, event: ReplicaEvent) -> None:
+        self.history.append(event)
+        self.recorded += 1
 
     # To be kept over restarts of the environment
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from headwater.core.limits import REPLICA_HISTORY_ENTRIES_MAX
-from headwater.storage.replicas import ReplicaEvent, Replicas
+from headwater.storage.replicas import DROPPED, ReplicaEvent, Replicas
 
 
 def test_each_replica_has_the_events_of_its_own_life() -> None:
@@ -28,6 +28,29 @@ def test_each_replica_has_the_events_of_its_own_life() -> None:
         ReplicaEvent("u1", "online", None, 8),
     ]
     assert replicas.current() == [ReplicaEvent("u1", "online", None, 8)]
+
+
+def test_a_replica_that_is_dropped_goes_offline_and_may_come_again() -> None:
+    before = Replicas()
+    before.state(["u1", "u17", "u18"], 1)
+    before.hear(True, None, 2)
+    before.state(["u1", "u18"], 3)
+    before.state(["u1", "u17", "u18"], 4)
+    before.recorded = 0
+    before.state(["u1", "u18"], 5)
+    assert before.recorded == 1
+    assert [event for event in before.history if event.replica_id == "u17"] == [
+        ReplicaEvent("u17", "online", None, 2),
+        ReplicaEvent("u17", "offline", DROPPED, 3),
+        ReplicaEvent("u17", "online", None, 4),
+        ReplicaEvent("u17", "offline", DROPPED, 5),
+    ]
+    assert [event.replica_id for event in before.current()] == ["u1", "u18"]
+    after = Replicas()  # of an environment that ended before it could say that one was dropped
+    after.restore(before.to_json())
+    after.state(["u1"], 6)
+    after.hear(True, None, 7)
+    assert list(after.history) == [*before.history, ReplicaEvent("u18", "offline", DROPPED, 6)]
 
 
 def test_the_history_outlives_the_environment_and_goes_on() -> None:
