@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+from contextlib import AsyncExitStack
 
 import structlog
 import uvloop
@@ -60,12 +61,26 @@ def run_server(options: ServerOptions) -> None:
 
 
 async def _serve(options: ServerOptions) -> None:
+    # Whatever ends it: objects of DuckDB that are open when the interpreter ends are complained of at length.
+    async with AsyncExitStack() as closing:
+        coordinator = _open(options, closing)
+        watchdog = Watchdog(SYSTEM_CLOCK)
+        closing.callback(watchdog.close)
+        broken = await _run(coordinator, options, closing)
+    if broken:
+        raise SystemExit(1)  # whoever watches over us begins again
+
+
+def _open(options: ServerOptions, closing: AsyncExitStack) -> Coordinator:
+    """All parts of the environment, none of which runs yet."""
     data_dir = options.data_dir.resolve()
     catalog = open_catalog(data_dir)
+    closing.callback(catalog.close)
     try:
         ledger = open_ledger(data_dir, "environment")
     except TransientError as error:
         raise UserError(str(error), "58030", hint=error.hint) from error
+    closing.callback(ledger.close)
     check_kinds(catalog.state)
     migrate_sources(catalog)
     store = open_store(data_dir)
@@ -74,21 +89,25 @@ async def _serve(options: ServerOptions) -> None:
     address = UnixAddress(cluster_socket(data_dir, CLUSTER_NAME))
     supervisor = Supervisor(data_dir, CLUSTER_NAME, address, options.spark, options.log)
     controller = Controller(supervisor, address, catalog.bump_epoch(), lambda: oracle.floor, SYSTEM_CLOCK)
-    coordinator = Coordinator(
-        store, catalog, ledger, controller, Engine(scratch_folder(data_dir)), SYSTEM_CLOCK, oracle
-    )
-    sql = PgWireServer(coordinator, options.sql_address.host, options.sql_address.port, internal=False)
-    internal = PgWireServer(
-        coordinator, options.internal_sql_address.host, options.internal_sql_address.port, internal=True
-    )
-    watchdog = Watchdog(SYSTEM_CLOCK)
+    engine = Engine(scratch_folder(data_dir))
+    coordinator = Coordinator(store, catalog, ledger, controller, engine, SYSTEM_CLOCK, oracle)
+    closing.callback(coordinator.close)
+    return coordinator
+
+
+async def _run(coordinator: Coordinator, options: ServerOptions, closing: AsyncExitStack) -> bool:
+    """Serve until told to end; whether it ended because nobody listens for HTTP any more."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     # Addresses that cannot be had are told of at once; nobody comes in before everything is there.
-    await _bind(sql, "SQL", "--sql-address")
-    await _bind(internal, "the operator's SQL", "--internal-sql-address")
+    sql = PgWireServer(coordinator, options.sql_address.host, options.sql_address.port, internal=False)
+    await _bind(sql, closing, "SQL", "--sql-address")
+    at = options.internal_sql_address
+    internal = PgWireServer(coordinator, at.host, at.port, internal=True)
+    await _bind(internal, closing, "the operator's SQL", "--internal-sql-address")
     coordinator.start()
+    controller = coordinator.controller
     app = build_app(
         lambda: (controller.connected, "" if controller.connected else "the cluster is starting"),
         lambda: object_numbers(coordinator),
@@ -114,15 +133,12 @@ async def _serve(options: ServerOptions) -> None:
     await internal.stop()
     await coordinator.stop()
     await asyncio.wait([web], timeout=1.0)
-    watchdog.close()
-    ledger.close()
-    catalog.close()
-    if broken:
-        raise SystemExit(1)  # whoever watches over us begins again
+    return broken
 
 
-async def _bind(server: PgWireServer, what: str, option: str) -> None:
+async def _bind(server: PgWireServer, closing: AsyncExitStack, what: str, option: str) -> None:
     """Take the address, or say which option would help."""
+    closing.push_async_callback(server.stop)
     address = Address(server.host, server.port)
     try:
         await server.bind()

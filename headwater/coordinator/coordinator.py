@@ -158,6 +158,7 @@ class Coordinator:
             self._tasks.append(asyncio.create_task(keep_running(name, loop)))
 
     async def stop(self) -> None:
+        """End what `start` began, the cluster too, and keep what the next process wants to know."""
         for task in self._tasks:
             task.cancel()
         try:
@@ -171,6 +172,8 @@ class Coordinator:
             await self._keep(_REPLICAS_SETTING, self._replicas())
         except HeadwaterError as error:
             log.error("the end of the replicas' history is lost", error=str(error))
+
+    def close(self) -> None:
         self.upstreams.close()
         self.recency.close()
         self.retained_logs.close()

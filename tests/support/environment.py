@@ -44,6 +44,7 @@ def without_cluster(data_dir: Path) -> Coordinator:
 async def ended(coordinator: Coordinator) -> None:
     """Stop it, and close what it has opened."""
     await coordinator.stop()
+    coordinator.close()
     coordinator.ledger.close()
     coordinator.catalog.close()
 

@@ -36,6 +36,7 @@ def refused(data_dir: Path, *words: str, environment: dict[str, str] | None = No
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
     assert "headwater ready" not in done.stdout
+    assert done.stderr.splitlines()[-1].startswith(("ERROR:", "HINT:")), "nothing comes after what is wrong"
     return done.stderr
 
 
@@ -46,6 +47,20 @@ def test_a_port_in_use_is_named_with_the_option_to_change_it(tmp_path: Path, opt
         said = refused(tmp_path / "data", option, address)
     assert f'on "{address}": Address already in use' in said
     assert option in said.partition("HINT:")[2]
+
+
+def test_the_demo_shows_why_its_server_has_not_started(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        address = f"127.0.0.1:{holder.getsockname()[1]}"
+        words = ["--data-dir", str(tmp_path), "--internal-sql-address", address]
+        done = subprocess.run(
+            [sys.executable, "-m", "headwater", "demo", *words], capture_output=True, text=True, check=False
+        )
+    assert done.returncode == 1
+    said = done.stderr.splitlines()
+    assert "the server ended with status 1" in said[0]
+    assert f'could not listen for the operator\'s SQL on "{address}"' in done.stderr
+    assert len(said) < 8, done.stderr
 
 
 def test_an_address_that_is_not_of_this_machine_is_named(tmp_path: Path) -> None:
