@@ -252,7 +252,8 @@ class Coordinator:
                 if item.parent_id is not None and not state.items[item.parent_id].stores:
                     self.named_ids[item.id] = item.parent_id
                 exports = self.widenings.exports_of(item.id, state.exports_of(item.id))
-                self.controller.run_ingestion(_ingestion(state, item, exports))
+                wanted = _ingestion(state, item, exports)
+                self.controller.run_ingestion(wanted, system.replica_then(state, item))
             elif item.kind == "table" and item.source_id is None:
                 if self.ledger.collection(item.id) is None:
                     self.tables.create(item.id, item.relation)

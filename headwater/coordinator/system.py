@@ -118,19 +118,12 @@ def _filling(coordinator: Coordinator, item_id: str) -> str | None:
 
 
 def _history(coordinator: Coordinator) -> Sequence[f.StatusEvent]:
-    found = [
-        (_shown_id(coordinator, s.id), s)
-        for entries in coordinator.controller.health.history.values()
-        for s in entries
-    ]
+    events = [event for entries in coordinator.controller.health.history.values() for event in entries]
+    found = [(_shown_id(coordinator, event.shown.id), event.shown, event.replica_id) for event in events]
     state = coordinator.catalog.state
     return [
-        f.StatusEvent(
-            *(id_, s.status, s.error, _details(_named(coordinator, s)), s.at_ms),
-            # Nobody runs what is paused, and of what is gone nobody knows any more who ran it.
-            replica_then(state, state.items[id_]) if id_ in state.items and s.status != "paused" else None,
-        )
-        for id_, s in found
+        f.StatusEvent(id_, s.status, s.error, _details(_named(coordinator, s)), s.at_ms, replica_id)
+        for id_, s, replica_id in found
         # A collection that a wider one has replaced is dropped; its table is not.
         if id_ is not None and not (s.status == "dropped" and id_ in state.items)
     ]

@@ -110,12 +110,13 @@ class Controller:
 
     # What is wanted
 
-    def run_ingestion(self, command: protocol.RunIngestion) -> None:
-        """Want this source, with exactly these exports."""
+    def run_ingestion(self, command: protocol.RunIngestion, replica_id: str | None = None) -> None:
+        """Want this source, with exactly these exports; `replica_id` is of whom the histories tell."""
         before = self._ingestions.get(command.source_id)
         if before != command:
             self._ingestions[command.source_id] = command
-            self._tell(self.health.feeds(command.source_id, [e["table_id"] for e in command.exports]))
+            fed = [export["table_id"] for export in command.exports]
+            self._tell(self.health.feeds(command.source_id, fed, replica_id))
             if before is not None and before.paused and not command.paused:
                 self._starting(command.source_id, None)
             self._send(command)

@@ -8,6 +8,9 @@
 What a table is depends on its source, too (`shown`); that is decided here and nowhere else,
 so that relations, histories, metrics and the log say the same.
 
+A history tells of what is gone, too: each event keeps which replica ran the object then, because later
+nobody knows any more.
+
 Counters go on over restarts of a cluster: what the process before had counted is
 kept and the new one's counts are added to it.
 """
@@ -43,6 +46,14 @@ class Numbers:
         return int(self.settled.get(name, 0)) + int(self.current.get(name, 0))
 
 
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A status that was shown, and the replica that ran the object then; None: none did, or nobody knows."""
+
+    shown: Status
+    replica_id: str | None
+
+
 class Health:
     """What is known of every source and table by id."""
 
@@ -51,13 +62,15 @@ class Health:
         self._heard: dict[str, Status] = {}  # as they were reported
         self._source_of: dict[str, str] = {}
         self._flaws: dict[str, tuple[str, str | None]] = {}  # by table: why it cannot be read, and what to do
-        self.history: dict[str, deque[Status]] = {}
+        self._replica_of: dict[str, str | None] = {}  # by source
+        self.history: dict[str, deque[Event]] = {}
         self.recorded = 0  # how many entries history has ever got
         self.numbers: dict[str, Numbers] = {}
         self._dropped: deque[str] = deque()  # the oldest first; their histories are kept for a while
 
-    def feeds(self, source_id: str, table_ids: Iterable[str]) -> list[Status]:
-        """These tables are fed by a source; what is shown anew of them."""
+    def feeds(self, source_id: str, table_ids: Iterable[str], replica_id: str | None = None) -> list[Status]:
+        """These tables are fed by a source, which this replica runs; what is shown anew of them."""
+        self._replica_of[source_id] = replica_id
         new = [id_ for id_ in table_ids if self._source_of.get(id_) != source_id]
         self._source_of.update(dict.fromkeys(new, source_id))
         return [status for id_ in new if (status := self._show(id_)) is not None]
@@ -100,9 +113,15 @@ class Health:
     def _record(self, status: Status) -> None:
         entries = self.history.setdefault(status.id, deque(maxlen=STATUS_HISTORY_ENTRIES_MAX))
         # A cluster says again what the environment before has heard.
-        if not entries or not _same(entries[-1], status):
-            entries.append(status)
+        if not entries or not _same(entries[-1].shown, status):
+            before = entries[-1].replica_id if entries else None
+            entries.append(Event(status, before if status.status == "dropped" else self._replica(status)))
             self.recorded += 1
+
+    def _replica(self, status: Status) -> str | None:
+        """Nobody runs what is paused."""
+        source_id = self._source_of.get(status.id, status.id)
+        return None if status.status == "paused" else self._replica_of.get(source_id)
 
     def hear_statistics(self, message: Statistics) -> None:
         self.numbers.setdefault(message.id, Numbers()).current = message.values
@@ -123,6 +142,7 @@ class Health:
         self._heard.pop(id_, None)
         self._flaws.pop(id_, None)
         self._source_of.pop(id_, None)
+        self._replica_of.pop(id_, None)
         if self.statuses.pop(id_, None) is None:
             return
         self._record(Status(id_, "dropped", None, None, at_ms))
@@ -141,18 +161,21 @@ class Health:
             self.numbers[id_] = Numbers(dict(settled), dict(current), dict(*last))
 
     def history_to_json(self) -> list[Any]:
-        entries = [[s.id, s.status, s.error, s.hint, s.at_ms] for all_ in self.history.values() for s in all_]
-        return [entries, list(self._dropped)]
+        events = [event for entries in self.history.values() for event in entries]
+        told = [(event.shown, event.replica_id) for event in events]
+        return [[[s.id, s.status, s.error, s.hint, s.at_ms, by] for s, by in told], list(self._dropped)]
 
     def restore_history(self, value: list[Any]) -> None:
         """That of an earlier life.  How things are now is yet to be said, but what failed did so for good."""
         entries, dropped = value
-        for entry in entries:
-            self._record(Status(*entry))
+        for id_, word, error, hint, at_ms, *replica_id in entries:
+            known = self.history.setdefault(id_, deque(maxlen=STATUS_HISTORY_ENTRIES_MAX))
+            # An earlier release has not kept who it was.
+            known.append(Event(Status(id_, word, error, hint, at_ms), *(replica_id or [None])))
         self._dropped.extend(dropped)
         for id_, known in self.history.items():
-            if known[-1].status == "failed":
-                self._heard[id_] = self.statuses[id_] = known[-1]
+            if known[-1].shown.status == "failed":
+                self._heard[id_] = self.statuses[id_] = known[-1].shown
 
 
 def shown(id_: str, own: Status | None, source: Status | None) -> Status | None:

@@ -170,6 +170,31 @@ def test_a_legacy_source_stands_where_its_progress_does(tmp_path: Path) -> None:
     in_environment(tmp_path, story)
 
 
+def test_a_status_names_the_replica_that_ran_what_has_been_dropped_since(tmp_path: Path) -> None:
+    told = "SELECT status, replica_id FROM mz_internal.mz_source_status_history WHERE source_id = "
+
+    async def story(env: Environment) -> None:
+        client = await env.client()
+        await client.run("CREATE CLUSTER other (SIZE 'small')")
+        await client.run(f"CREATE SOURCE s IN CLUSTER other {COUNTER}")
+        await client.run("CREATE TABLE t FROM SOURCE s (REFERENCE counter)")
+        source_id = env.follow("t", {"counter": pa.array([1], pa.int64())})
+        table_id = env.id_of("t")
+        replica_id = await client.value(
+            "SELECT r.id FROM mz_cluster_replicas r JOIN mz_clusters c ON c.id = r.cluster_id"
+            " WHERE c.name = 'other'"
+        )
+        await hear(env, *(Status(id_, "running", None, None, 1) for id_ in (source_id, table_id)))
+        for id_ in (source_id, table_id):
+            assert await client.run(f"{told} '{id_}'") == [("running", replica_id)]
+        await client.run("DROP CLUSTER other CASCADE")
+        for id_ in (source_id, table_id):
+            rows = await client.run(f"{told} '{id_}'")
+            assert rows == [("running", replica_id), ("dropped", replica_id)]
+
+    in_environment(tmp_path, story)
+
+
 async def sample(env: Environment) -> None:
     """As if the time had come."""
     env.coordinator.sampling._taken_ms.clear()

@@ -231,11 +231,11 @@ def test_a_paused_source_is_not_called_starting_before_it_is_resumed(tmp_path: P
     async def work(controller: Controller) -> None:
         controller.run_ingestion(ingestion(paused=True))
         await controller.wait_for(lambda: "u1" in controller.health.statuses)
-        assert controller.health.history["u1"][0].status == "paused"
+        assert controller.health.history["u1"][0].shown.status == "paused"
         controller.run_ingestion(ingestion(paused=False))
         assert controller.health.statuses["u1"].status == "starting"
         await controller.wait_for(lambda: controller.health.statuses["u1"].status == "running")
-        told = [entry.status for entry in controller.health.history["u1"]]
+        told = [entry.shown.status for entry in controller.health.history["u1"]]
         assert told == ["paused", "starting", "running"]
 
     run(tmp_path, [starts_and_pauses], work)

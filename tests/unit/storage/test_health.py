@@ -64,6 +64,10 @@ def status(number: int, id_: str = "u1") -> Status:
     return Status(id_, "stalled", f"error {number}", None, number)
 
 
+def told(health: Health, id_: str) -> list[Status]:
+    return [event.shown for event in health.history[id_]]
+
+
 def test_gauges_are_those_of_the_process_that_runs() -> None:
     health = Health()
     health.hear_statistics(Statistics("u1", {"offset_known": 7, "snapshot_committed": True}))
@@ -85,14 +89,14 @@ def test_a_status_is_news_only_once() -> None:
     assert not health.hear_status(status(1))
     assert health.hear_status(status(2))
     assert health.statuses["u1"] == status(2)
-    assert list(health.history["u1"]) == [status(1), status(2)]
+    assert told(health, "u1") == [status(1), status(2)]
 
 
 def test_the_history_of_statuses_is_bounded() -> None:
     health = Health()
     for number in range(STATUS_HISTORY_ENTRIES_MAX + 5):
         health.hear_status(status(number))
-    kept = [entry.at_ms for entry in health.history["u1"]]
+    kept = [entry.at_ms for entry in told(health, "u1")]
     assert kept == list(range(5, STATUS_HISTORY_ENTRIES_MAX + 5))
 
 
@@ -104,7 +108,7 @@ def test_a_dropped_object_has_no_numbers_and_no_status_but_a_history() -> None:
     health.forget("u1", 5)
     health.forget("u7", 5)
     assert (set(health.statuses), set(health.numbers)) == ({"u2"}, {"u2"})
-    assert list(health.history["u1"]) == [status(1), Status("u1", "dropped", None, None, 5)]
+    assert told(health, "u1") == [status(1), Status("u1", "dropped", None, None, 5)]
     assert "u7" not in health.history
 
 
@@ -128,13 +132,13 @@ def test_histories_outlive_the_environment() -> None:
     after.hear_status(status(7, "other"))  # the cluster says it again
     assert after.history == before.history
     after.hear_status(status(8, "other"))
-    assert list(after.history["other"]) == [status(7, "other"), status(8, "other")]
+    assert told(after, "other") == [status(7, "other"), status(8, "other")]
     after.forget("other", 9)
     assert "u0" not in after.history, "those that were dropped before count too"
 
 
 def words(health: Health) -> list[str]:
-    return [entry.status for entry in health.history["u1"]]
+    return [entry.status for entry in told(health, "u1")]
 
 
 def test_a_source_that_ran_after_a_pause_was_starting_in_between() -> None:
@@ -201,14 +205,34 @@ def test_the_history_of_a_table_tells_what_its_source_did_to_it() -> None:
     ):
         health.hear_status(Status(id_, word, None, None, health.recorded + 1))
     health.forget("u2", 99)
-    told = {id_: " ".join(entry.status for entry in health.history[id_]) for id_ in ("u2", "u3")}
-    assert told == {
+    words = {id_: " ".join(entry.status for entry in told(health, id_)) for id_ in ("u2", "u3")}
+    assert words == {
         "u2": "starting running stalled running failed dropped",
         "u3": "starting running stalled running paused starting running",
     }
-    for entries in health.history.values():
-        times = [entry.at_ms for entry in entries]
+    for id_ in health.history:
+        times = [entry.at_ms for entry in told(health, id_)]
         assert times == sorted(times)
+
+
+def test_each_event_keeps_the_replica_that_ran_the_object_then() -> None:
+    before, after = Health(), Health()
+    before.feeds("u1", ["u2"], "u17")
+    for id_, word in (("u1", "running"), ("u2", "running"), ("u1", "paused"), ("u1", "running")):
+        before.hear_status(Status(id_, word, None, None, 1))
+    after.restore_history(json.loads(json.dumps(before.history_to_json())))
+    after.feeds("u1", ["u2"], "u17")
+    after.hear_status(Status("u1", "stalled", None, None, 2))
+    after.forget("u1", 3)
+    after.forget("u2", 3)
+    expected = [
+        *(("running", "u17"), ("paused", None), ("starting", "u17"), ("running", "u17")),
+        *(("stalled", "u17"), ("dropped", "u17")),
+    ]
+    for id_ in ("u1", "u2"):
+        assert [(event.shown.status, event.replica_id) for event in after.history[id_]] == expected
+    after.restore_history([[["u3", "running", None, None, 4]], []])  # as an earlier release has kept it
+    assert [event.replica_id for event in after.history["u3"]] == [None]
 
 
 def test_a_table_that_joins_a_source_that_stands_still_shows_that() -> None:
@@ -247,7 +271,7 @@ def test_a_table_that_runs_and_has_rows_that_cannot_be_read_is_stalled_until_it_
     assert health.statuses["u2"].status == "stalled"
     health.hear_flaws("u2", None, 7)
     assert health.statuses["u2"] == Status("u2", "running", None, None, 7)
-    assert [(s.status, s.at_ms) for s in health.history["u2"]] == [
+    assert [(s.status, s.at_ms) for s in told(health, "u2")] == [
         ("running", 1),
         ("stalled", 5),
         ("running", 7),
