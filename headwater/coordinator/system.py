@@ -142,8 +142,9 @@ def _statistics(coordinator: Coordinator, also_gone: bool) -> Sequence[f.SourceS
         # While columns are added, what is read for them is the snapshot under way.
         wider = None if item.widening is None else all_numbers.get(item.widening.export.table_id)
         readable = id_ in coordinator.controller.hydrated
-        latency_ms = numbers.gauge("rehydration_latency_ms", also_gone)
-        if latency_ms is None and readable:
+        failed_at = coordinator.reads.failed_at(item)
+        latency_ms = numbers.gauge("rehydration_latency_ms", also_gone) if failed_at is None else None
+        if latency_ms is None and readable and failed_at is None:
             latency_ms = source.gauge("rehydration_latency_ms", also_gone)  # it was there with its source
         rows.append(
             f.SourceStatistics(
@@ -158,19 +159,20 @@ def _statistics(coordinator: Coordinator, also_gone: bool) -> Sequence[f.SourceS
                 snapshot_records_staged=(wider or numbers).gauge("snapshot_records_staged", also_gone),
                 snapshot_committed=readable if own else True,
                 offset_known=source.gauge("offset_known", also_gone),
-                offset_committed=_offset(coordinator, item, source.gauge("offset_committed", also_gone)),
+                offset_committed=_offset(
+                    coordinator, item, failed_at, source.gauge("offset_committed", also_gone)
+                ),
             )
         )
     return rows
 
 
-def _offset(coordinator: Coordinator, item: Item, of_source: int | None) -> int | None:
+def _offset(coordinator: Coordinator, item: Item, failed_at: int | None, of_source: int | None) -> int | None:
     """How far upstream an item has been read: as far as its source, unless it is not filled or has ended."""
     if item.source_id is None:
         return of_source
     if item.collection_id not in coordinator.controller.hydrated:
         return None
-    failed_at = coordinator.reads.failed_at(item)
     if failed_at is None:
         return of_source
     binding = coordinator.ledger.binding_at(item.source_id, failed_at - 1)

@@ -157,6 +157,30 @@ def test_statistics_name_the_replica_and_keep_what_was_known_over_restarts(tmp_p
     in_environment(tmp_path, story)
 
 
+def test_a_table_that_has_failed_was_not_rehydrated(tmp_path: Path) -> None:
+    shown = "SELECT id, extract(epoch FROM rehydration_latency)::float8 FROM mz_internal.mz_source_statistics"
+
+    async def story(env: Environment) -> None:
+        client, source_id, table_id = await followed(env)
+        await hear(
+            env,
+            Statistics(source_id, {"rehydration_latency_ms": 2_000}),
+            Statistics(table_id, {"rehydration_latency_ms": 1_500}),
+        )
+        assert dict(await client.run(shown)) == {source_id: 2.0, table_id: 1.5}
+        env.ledger.poison(
+            table_id, env.coordinator.clock.now_ms() - 5_000, DefiniteError("", "7", "nobody foresaw it")
+        )
+        for relation in ("", "_with_history"):
+            assert dict(await client.run(shown + relation)) == {source_id: 2.0, table_id: None}
+        env.coordinator.controller.health.settle()  # another process, which does not read the table
+        await hear(env, Statistics(source_id, {"rehydration_latency_ms": 3_000}))
+        for relation in ("", "_with_history"):
+            assert dict(await client.run(shown + relation)) == {source_id: 3.0, table_id: None}
+
+    in_environment(tmp_path, story)
+
+
 def test_a_legacy_source_stands_where_its_progress_does(tmp_path: Path) -> None:
     async def story(env: Environment) -> None:
         client = await env.client()
