@@ -9,15 +9,20 @@ every UPSTREAM_LOG_CHECK_S.
 
 Every change of that is a line of the log, and a hint beside the source's status while it is not fine.
 
-Not here: asking (sources/), the relation (catalog/builtin/mz_internal/mz_source_upstream_logs.py).
+Of a source that stands still it is asked as often, and as soon as it stands, how far the upstream is: a
+reader that does not run would go on saying what it knew at last.
+
+Not here: asking (sources/), the relations (catalog/builtin/mz_internal/mz_source_upstream_logs.py,
+mz_source_statistics.py).
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 import structlog
 
@@ -38,6 +43,10 @@ if TYPE_CHECKING:
     from headwater.coordinator.coordinator import Coordinator
 
 log = structlog.get_logger("upstream")
+
+T = TypeVar("T")
+
+_STANDING: Final = frozenset({"paused", "stalled", "failed"})
 
 Level = Literal["fine", "low", "lost"]
 
@@ -64,6 +73,8 @@ class RetainedLogs:
 
     def __init__(self, coordinator: Coordinator) -> None:
         self.measured: dict[str, Measured] = {}
+        self._ends: dict[str, int | None] = {}  # where the upstreams of those are that stand still
+        self._standing: set[str] = set()  # those of them that have been asked about since they do
         self._coordinator = coordinator
         self._threads = ThreadPoolExecutor(
             UPSTREAM_LOG_QUESTIONS_CONCURRENT_MAX, thread_name_prefix="retained-log"
@@ -91,35 +102,64 @@ class RetainedLogs:
             self._asking.pop(id_).result()
         for id_ in [id_ for id_ in self._asked_s if id_ not in sources]:
             self._forget(id_)
+        standing = {id_ for id_ in sources if self._stands(id_)}
         for id_, source in sources.items():
             due = now_s - self._asked_s.get(id_, -UPSTREAM_LOG_CHECK_S) >= UPSTREAM_LOG_CHECK_S
             keeps = SOURCE_TYPES[source.ingestion.source_type].retained is not None
-            if due and keeps and coordinator.controller.uppers.get(id_) and id_ not in self._asking:
+            asks = id_ in standing - self._standing or (
+                due and (keeps or id_ in standing | self._ends.keys())
+            )
+            if asks and coordinator.controller.uppers.get(id_) and id_ not in self._asking:
                 self._asked_s[id_] = now_s
-                self._asking[id_] = asyncio.create_task(self._ask(source))
+                self._asking[id_] = asyncio.create_task(self._ask(source, id_ in standing))
+                self._standing.add(id_)
+        self._standing &= standing
+
+    def _stands(self, id_: str) -> bool:
+        status = self._coordinator.controller.health.statuses.get(id_)
+        return status is not None and status.status in _STANDING
 
     def _forget(self, id_: str) -> None:
         del self._asked_s[id_]
         self.measured.pop(id_, None)
         self._levels.pop(id_, None)
+        self._ends.pop(id_, None)
+        self._standing.discard(id_)
         metrics.retained_log_unknown(id_)
 
-    async def _ask(self, source: Item) -> None:
+    async def _ask(self, source: Item, standing: bool) -> None:
         coordinator = self._coordinator
-        type_, options = SOURCE_TYPES[source.ingestion.source_type], source.ingestion.options
-        if type_.retained is None:
-            return
+        type_, secrets = SOURCE_TYPES[source.ingestion.source_type], coordinator.secrets.get
+        end: int | None = None
         try:
-            full = full_options(coordinator.catalog.state, options)
-            loop = asyncio.get_running_loop()
-            found = await loop.run_in_executor(self._threads, type_.retained, full, coordinator.secrets.get)
+            options = full_options(coordinator.catalog.state, source.ingestion.options)
+            if type_.retained is not None:
+                found = await self._answer(type_.retained, options, secrets)
+                if source.id in coordinator.catalog.state.items:
+                    self.hear(source, found)
+            if standing:
+                now_ms = coordinator.clock.now_ms()
+                end = type_.offset(await self._answer(type_.position, options, secrets, now_ms))
         except (TransientError, UserError, KeyError) as error:
             # Of an upstream that cannot be reached nothing is known; the source itself is stalled then.
             log.debug("upstream does not say what it keeps", source=source.id, error=str(error))
             metrics.retained_log_unknown(source.id)
-            return
-        if source.id in coordinator.catalog.state.items:
-            self.hear(source, found)
+        if source.id not in coordinator.catalog.state.items or not standing:
+            self._ends.pop(source.id, None)
+        else:
+            self._ends[source.id] = end
+
+    async def _answer(self, question: Callable[..., T], *arguments: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, question, *arguments)
+
+    def offset_known(self, source_id: str, said: int | None) -> int | None:
+        """How far an upstream is, of which the source's reader has said this; None: nobody knows now."""
+        if source_id not in self._ends:
+            return said
+        end = self._ends[source_id]
+        if self._stands(source_id):
+            return end
+        return max((known for known in (said, end) if known is not None), default=None)
 
     def hear(self, source: Item, found: Retained) -> None:
         """What an upstream has said."""

@@ -158,7 +158,9 @@ def _statistics(coordinator: Coordinator, also_gone: bool) -> Sequence[f.SourceS
                 snapshot_records_known=(wider or numbers).gauge("snapshot_records_known", also_gone),
                 snapshot_records_staged=(wider or numbers).gauge("snapshot_records_staged", also_gone),
                 snapshot_committed=readable if own else True,
-                offset_known=source.gauge("offset_known", also_gone),
+                offset_known=coordinator.retained_logs.offset_known(
+                    item.source_id or id_, source.gauge("offset_known", also_gone)
+                ),
                 offset_committed=_offset(
                     coordinator, item, failed_at, source.gauge("offset_committed", also_gone)
                 ),

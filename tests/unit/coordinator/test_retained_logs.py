@@ -14,7 +14,8 @@ from structlog.testing import capture_logs
 
 from headwater.coordinator.retained_logs import level
 from headwater.core.errors import TransientError
-from headwater.core.protocol import Status
+from headwater.core.frontier import Frontier, OffsetFrontier
+from headwater.core.protocol import Statistics, Status
 from headwater.observe import metrics
 from headwater.sources import SOURCE_TYPES
 from headwater.sources.contract import Options, Retained, Secrets
@@ -95,5 +96,56 @@ def test_it_is_shown_and_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert await client.run(LOGS) == []
         logs.look()
         assert metrics.value("headwater_upstream_log_held_bytes", source=id_) is None
+
+    in_environment(tmp_path, story)
+
+
+def test_how_far_an_upstream_is_is_known_of_a_source_that_stands_still(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[int | None] = [900]
+
+    def position(options: Options, secrets: Secrets, now_ms: int) -> Frontier:
+        if said[0] is None:
+            raise TransientError("postgres: no")
+        return OffsetFrontier(said[0])
+
+    generator = SOURCE_TYPES["load-generator"]
+    monkeypatch.setitem(SOURCE_TYPES, "load-generator", replace(generator, position=position))
+
+    async def story(env: Environment) -> None:
+        client, logs = await env.client(), env.coordinator.retained_logs
+        await client.run("CREATE SOURCE c FROM LOAD GENERATOR COUNTER")
+        await client.run("CREATE TABLE ticks FROM SOURCE c (REFERENCE counter)")
+        id_ = env.id_of("c")
+        env.follow("ticks", {"counter": pa.array([7])})
+        health = env.coordinator.controller.health
+        health.hear_statistics(Statistics(id_, {"offset_known": 50, "offset_committed": 40}))
+
+        async def known(status: str, due: bool = False) -> set[int | None]:
+            """What is shown of the source and its table once a source with this status was looked at."""
+            health.hear_status(Status(id_, status, None, None, 1))
+            if due:
+                logs._asked_s.pop(id_, None)
+            logs.look()
+            await until(lambda: all(task.done() for task in logs._asking.values()))
+            rows = await client.run("SELECT offset_known::int8 FROM mz_internal.mz_source_statistics")
+            assert len(rows) == 2
+            return {value for (value,) in rows}
+
+        assert await known("running", due=True) == {50}
+        assert await known("paused") == {900}, "it is asked at once"
+        said[0] = 950
+        assert await known("paused") == {900}, "and then now and then"
+        assert await known("paused", due=True) == {950}
+        assert await known("starting") == {950}, "the reader has yet to say anything"
+        health.hear_statistics(Statistics(id_, {"offset_known": 960}))
+        assert await known("running") == {960}
+        assert await known("stalled") == {950}
+        said[0] = None
+        assert await known("stalled", due=True) == {None}, "nobody knows"
+        assert await known("running") == {960}
+        assert await known("running", due=True) == {960}
+        assert id_ not in logs._ends
 
     in_environment(tmp_path, story)
