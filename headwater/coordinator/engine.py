@@ -6,6 +6,9 @@ be interrupted from the event loop: DuckDB hears of it between two vectors, kern
 (kernels/stops.py).  Relations are handed in as table expressions
 over Parquet files or as Arrow tables under a name of their own.
 
+DuckDB hands rows over by number, and a batch of them has room for 2 GiB of one column's values.  A result
+whose first rows have more is begun anew with fewer rows at a time; nobody has seen any of it then.
+
 The SQL texts come from our own generator only; no user text ever reaches DuckDB.
 """
 
@@ -30,12 +33,14 @@ from headwater.core.limits import (
     INTERRUPT_S,
     PEEKS_CONCURRENT_MAX,
     RESULT_BATCH_ROWS,
+    RESULT_WIDE_BATCH_ROWS,
 )
 from headwater.sql.select.generate.duckdb.errors import translate_error
 from headwater.sql.select.kernels import Stop, register_duckdb
 
 log = structlog.get_logger("engine")
 
+_TOO_WIDE: Final = "maximum total string size"
 _ENGINE_ERROR: Final = re.compile(r"(\w+(?: \w+)*) Error: ")
 
 
@@ -72,10 +77,15 @@ class Engine:
         """
         threads = self._for_files if files else self._for_others
         cursor, stop = self._database.cursor(), Stop()
+        row_count = RESULT_BATCH_ROWS  # at a time
         try:
-            begun = threads.submit(_start, cursor, stop, sql, schema, tables)
-            reader, first = await _ended(begun, cursor, stop)
-            for batch in first:
+            told = stop.told(sql)
+            for row_count in (RESULT_BATCH_ROWS, RESULT_WIDE_BATCH_ROWS, 1):
+                begun = threads.submit(_start, cursor, told, schema, tables, row_count)
+                reader, first = await _ended(begun, cursor, stop)
+                if first is not None:
+                    break
+            for batch in first or ():
                 yield batch
             while reader is not None:
                 batch = await _ended(threads.submit(_next, reader, schema), cursor, stop)
@@ -83,7 +93,7 @@ class Engine:
                     break
                 yield batch
         except (duckdb.Error, pa.ArrowException, OSError) as error:
-            raise translate(error) from error
+            raise translate(error, row_count) from error
         finally:
             _close(cursor, stop)
 
@@ -142,19 +152,27 @@ def _computed(
 
 def _start(
     cursor: duckdb.DuckDBPyConnection,
-    stop: Stop,
     sql: str,
     schema: pa.Schema,
     tables: Mapping[str, pa.Table],
-) -> tuple[Any, list[pa.RecordBatch]]:
-    """Run the query; its first batches, and the reader if there are more."""
+    row_count: int,
+) -> tuple[Any, list[pa.RecordBatch] | None]:
+    """Run the query; its first batches, and the reader if there are more.
+
+    Instead of batches None if so many rows at a time are too many.
+    """
     for name, table in tables.items():
         cursor.register(name, table)
-    reader = cursor.sql(stop.told(sql)).to_arrow_reader(RESULT_BATCH_ROWS)
+    reader = cursor.sql(sql).to_arrow_reader(row_count)
     # Most results are one batch: looking for the second here saves a trip to a thread.
     first: list[pa.RecordBatch] = []
     for _ in range(2):
-        batch = _next(reader, schema)
+        try:
+            batch = _next(reader, schema)
+        except OSError as error:
+            if row_count == 1 or _TOO_WIDE not in str(error):
+                raise
+            return None, None
         if batch is None:
             return None, first
         first.append(batch)
@@ -174,14 +192,19 @@ def _next(reader: Any, schema: pa.Schema) -> pa.RecordBatch | None:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def translate(error: Exception) -> UserError:
-    """What a client is told about an error of the engine, which may come by way of Arrow."""
+def translate(error: Exception, row_count: int = 1) -> UserError:
+    """What a client is told about an error of the engine, which may come by way of Arrow.
+
+    `row_count` is how many rows it hands over at a time.
+    """
     text = str(error)
-    if "maximum total string size" in text:
+    if _TOO_WIDE in text:
+        rows = f"{row_count} rows of a result that follow each other" if row_count > 1 else "one row"
         return UserError(
-            f"the values of {RESULT_BATCH_ROWS} rows have more than 2 GiB",
+            f"a column's values in {rows} have more than 2 GiB",
             "54000",
-            hint="Select fewer columns at a time, or shorter parts of their values.",
+            hint="Select shorter parts of the values, or the rows that have long ones in a statement of their"
+            " own.",
         )
     # By way of Arrow, after the first rows, every error of DuckDB is an OSError that begins with its kind.
     kind = found[1] if isinstance(error, OSError) and (found := _ENGINE_ERROR.match(text)) else None

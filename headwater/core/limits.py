@@ -107,7 +107,9 @@ KERNEL_SLICE_ROWS_MAX = 8_192
 KERNEL_SLICE_CHARACTERS_MAX = 64 * 1024
 """So many characters or bytes of one value are gone through at a time."""
 RESULT_BATCH_ROWS = 2_048
-"""Rows that leave DuckDB at a time: one of its vectors, because values may be large."""
+"""Rows that leave DuckDB at a time: one of its vectors, because values may be large;"""
+RESULT_WIDE_BATCH_ROWS = 8
+"""as many if the first rows of a result are too wide for that."""
 RESULT_BATCH_BYTES_MAX = 16 * 1024 * 1024
 """Rows that leave Spark at a time, or go to a function of ours there, have about this many bytes at most."""
 RESULT_INLINE_BYTES_MAX = 256 * 1024

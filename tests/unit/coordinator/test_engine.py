@@ -11,7 +11,7 @@ import pytest
 
 from headwater.coordinator.engine import Engine, translate
 from headwater.core.errors import UserError
-from headwater.core.limits import PEEKS_CONCURRENT_MAX, RESULT_BATCH_ROWS
+from headwater.core.limits import PEEKS_CONCURRENT_MAX, RESULT_BATCH_ROWS, RESULT_WIDE_BATCH_ROWS
 from tests.unit.sql.select.test_functions import ANSWERS, call_text
 
 SCHEMA = pa.schema([("n", pa.int64())])
@@ -135,4 +135,24 @@ def test_values_that_are_too_large_together_are_not_taken_for_a_broken_file() ->
         "Invalid Input Error: Arrow Appender: The maximum total string size for regular string buffers is"
         " 2147483647 but the offset of 2147600000 exceeds this."
     )
-    assert translate(met).sqlstate == "54000"
+    told = translate(met, RESULT_BATCH_ROWS)
+    assert told.sqlstate == "54000"
+    assert f"{RESULT_BATCH_ROWS} rows of a result that follow each other" in told.message
+    assert "in one row" in translate(met).message
+
+
+def test_rows_that_are_too_wide_to_come_together_come_a_few_at_a_time(tmp_path: Path) -> None:
+    length, count = 60_000_000, 36
+    sql = f"SELECT repeat('x', {length}) AS v FROM range({count})"
+    seen: list[tuple[int, int]] = []
+
+    async def main() -> None:
+        engine = Engine(tmp_path)
+        async for batch in engine.run(sql, pa.schema([("v", pa.string())]), {}):
+            seen.append((batch.num_rows, batch.nbytes))
+        engine.close()
+
+    asyncio.run(main())
+    assert sum(rows for rows, _ in seen) == count
+    assert max(rows for rows, _ in seen) <= RESULT_WIDE_BATCH_ROWS
+    assert sum(size for _, size in seen) >= length * count > 2**31
