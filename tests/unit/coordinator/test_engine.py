@@ -12,7 +12,7 @@ import pytest
 from headwater.coordinator.engine import Engine, translate
 from headwater.core.errors import UserError
 from headwater.core.limits import PEEKS_CONCURRENT_MAX, RESULT_BATCH_ROWS, RESULT_WIDE_BATCH_ROWS
-from tests.unit.sql.select.test_functions import ANSWERS, call_text
+from tests.support.function_answers import ANSWERS, call_text
 
 SCHEMA = pa.schema([("n", pa.int64())])
 ENDLESS = "SELECT count(*) AS n FROM range(1000000000000) WHERE range % 7 = 3"

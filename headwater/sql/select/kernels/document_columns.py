@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from headwater.core import pace
 from headwater.core.limits import KERNEL_SLICE_ROWS_MAX
+from headwater.core.types import kinds_of
 from headwater.formats.jsonb import print_string
 from headwater.sql.select.kernels.kernel import Mask, Quick, constant_of
 from headwater.sql.select.kernels.numeric_columns import bytes_of, missing_of, rows_of, spread, text_of
@@ -73,7 +74,7 @@ def member(bare: bool) -> Quick:
     return run
 
 
-_WHOLE: Final = ("int2", "int4", "int8", "uint2", "uint4", "uint8")
+_WHOLE: Final = kinds_of("signed", "unsigned")
 _SPECIAL: Final = r'["\\\x00-\x1f]'
 
 

@@ -1,17 +1,14 @@
 """The function table against PostgreSQL's answers.
 
 Goal: every function and operator gives in DuckDB what PostgreSQL 15 gives, value and error alike.
-Method: test_functions_answers.jsonl holds calls with typed text arguments and the answers a real
-PostgreSQL 15 server (C locale, UTC) gave, numerics without needless zeros; each call is spelled by
+Method: calls with answers of a real server (support/function_answers.py); each call is spelled by
 its entry's form, run in process with the kernels registered, and its result cast to text.  The forms
 for Spark are only made here, not run; the fixture that runs them is elsewhere.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections import defaultdict
 from pathlib import Path
 
 import duckdb
@@ -29,27 +26,19 @@ from headwater.core.types import (
     TEXT,
     TIMESTAMP,
     SqlType,
-    array_of,
     list_of,
     numeric,
 )
-from headwater.formats.engine_types import duckdb_working
 from headwater.sql.select.functions import (
     FUNCTIONS,
-    Function,
     assignment_cast,
     equality_key,
     find_cast,
     sort_key,
 )
-from headwater.sql.select.functions.entry import Form
 from headwater.sql.select.functions.system import ACTING
 from headwater.sql.select.kernels import KERNELS_BY_NAME, register_duckdb, told, user_error_of
-
-ANSWERS = defaultdict(list)
-for _line in Path(__file__).with_name("test_functions_answers.jsonl").read_text().splitlines():
-    _family, _name, _arguments, _answer = json.loads(_line)
-    ANSWERS[f"{_family} {_name}"].append((_name, _arguments, _answer))
+from tests.support.function_answers import ANSWERS, call_text, cast, entry_for, literal, spelled, type_named
 
 
 @pytest.fixture(scope="module")
@@ -58,67 +47,6 @@ def connection() -> duckdb.DuckDBPyConnection:
     made.execute("SET TimeZone = 'UTC'")
     register_duckdb(made)
     return made
-
-
-def type_named(name: str) -> SqlType:
-    if name.endswith("[]"):
-        return array_of(type_named(name[:-2]))
-    found = re.fullmatch(r"(\w+)\((\d+)\)", name)
-    if found is None:
-        return SqlType(name)
-    kind, number = found.group(1), int(found.group(2))
-    return SqlType(kind, length=number) if kind in ("char", "varchar") else SqlType(kind, scale=number)
-
-
-def spelled(form: Form | None, texts: tuple[str, ...], types: tuple[SqlType, ...]) -> str:
-    assert form is not None
-    return form.format(*texts) if isinstance(form, str) else form(texts, types)
-
-
-def literal(value: str | None, type_: SqlType) -> str:
-    if value is None:
-        return f"CAST(NULL AS {duckdb_working(type_)})"
-    text = "'" + value.replace("'", "''") + "'"
-    return text if type_.kind == "text" else cast(text, TEXT, type_)
-
-
-def cast(text: str, source: SqlType, target: SqlType) -> str:
-    entry = find_cast(source, target)
-    assert entry is not None
-    return spelled(entry.duckdb, (text,), (source, target))
-
-
-def accepts(wanted: SqlType | str, given: SqlType) -> bool:
-    if isinstance(wanted, SqlType):
-        element = wanted.element is None or (
-            given.element is not None and accepts(wanted.element, given.element)
-        )
-        return wanted.kind == given.kind and element
-    kinds = {"numeric": "numeric", "anyarray": "array", "anylist": "list", "anymap": "map"}
-    if wanted in kinds:
-        return kinds[wanted] == given.kind
-    return wanted != "anynonarray" or given.kind != "array"
-
-
-def entry_for(name: str, types: tuple[SqlType, ...]) -> Function:
-    for function in FUNCTIONS[name]:
-        wanted = function.arguments
-        if function.variadic and len(types) > len(wanted):
-            wanted = (*wanted, *(wanted[-1],) * (len(types) - len(wanted)))
-        if len(wanted) == len(types) and all(map(accepts, wanted, types)):
-            return function
-    raise AssertionError(f"no entry for {name}{tuple(map(str, types))}")
-
-
-def call_text(name: str, arguments: list[list[str]]) -> tuple[str, SqlType, Function]:
-    types = tuple(type_named(type_) for _, type_ in arguments)
-    function = entry_for(name, types)
-    texts = tuple(literal(value, type_) for (value, _), type_ in zip(arguments, types, strict=True))
-    text = spelled(function.duckdb, texts, types)
-    if function.null_guard:
-        present = " AND ".join(f"{argument} IS NOT NULL" for argument in texts)
-        text = f"(CASE WHEN {present} THEN {text} END)"
-    return text, function.return_type(types), function
 
 
 def answer(connection: duckdb.DuckDBPyConnection, query: str) -> object:
