@@ -123,6 +123,8 @@ class Result:
     names: Names = field(default_factory=dict)
     settled: bool = False  # what it did is durable: its rows are there, and nothing can keep them back
     closed: Callable[[], None] = lambda: None
+    beside: Callable[[Callable[[], bytes]], Awaitable[bytes]] | None = None
+    """If there is one, it encodes rows that are large, while others go on and the statement can be ended."""
     leave: Callable[[Sequence[pa.RecordBatch]], Awaitable[None]] | None = None
     """If there is one, a caller that stops for a while calls it, with what it has not used of the
     last batch, and goes on with `batches` later."""

@@ -1,7 +1,8 @@
-"""Planning beside the event loop: whatever is pure and may take long.
+"""Beside the event loop: whatever is pure and may take long, planning above all.
 
     at_once   in the loop's thread, for PLAN_AT_ONCE_S_MAX of processor time and not a moment longer
     run       at once if that will do; otherwise from the beginning, in one of a few threads
+    encode    in one of a few other threads: rows for a client, who knows that they are large
 
 Nearly all statements are planned in less than a millisecond, and each of a statement's steps would need a
 hop to a thread and back: so it is tried without.  How long one takes cannot be told from its text, which may
@@ -24,7 +25,13 @@ from contextlib import suppress
 from typing import TypeVar
 
 from headwater.core import pace
-from headwater.core.limits import PLAN_AT_ONCE_S_MAX, PLAN_KEPT_S, PLAN_STOP_S_MAX, PLANS_CONCURRENT_MAX
+from headwater.core.limits import (
+    ENCODINGS_CONCURRENT_MAX,
+    PLAN_AT_ONCE_S_MAX,
+    PLAN_KEPT_S,
+    PLAN_STOP_S_MAX,
+    PLANS_CONCURRENT_MAX,
+)
 
 T = TypeVar("T")
 
@@ -43,6 +50,7 @@ class Beside:
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(PLANS_CONCURRENT_MAX, thread_name_prefix="planning")
+        self._encoding = ThreadPoolExecutor(ENCODINGS_CONCURRENT_MAX, thread_name_prefix="encoding")
         self._forgiven: asyncio.TimerHandle | None = None
 
     async def run(self, work: Callable[[], T]) -> T:
@@ -53,12 +61,7 @@ class Beside:
     async def in_thread(self, work: Callable[[], T]) -> T:
         """The same for work that is known to take long."""
         own = pace.Pace()
-
-        def computed() -> T:
-            with pace.kept(own):
-                return work()
-
-        submitted = self._threads.submit(computed)
+        submitted = self._threads.submit(_paced, own, work)
         running = asyncio.wrap_future(submitted)
         self._collect_nothing()
         try:
@@ -74,6 +77,15 @@ class Beside:
         finally:
             self._collect_again()
 
+    async def encode(self, work: Callable[[], T]) -> T:
+        """What the work makes of values that nobody changes; whoever is cancelled need not wait for it."""
+        own = pace.Pace()
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._encoding, _paced, own, work)
+        except asyncio.CancelledError:
+            own.stop()
+            raise
+
     def _collect_nothing(self) -> None:
         """A look for cycles among a million objects of a plan, which has none, would stop all threads."""
         gc.disable()
@@ -87,4 +99,10 @@ class Beside:
         self._forgiven = asyncio.get_running_loop().call_later(PLAN_KEPT_S, gc.unfreeze)
 
     def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self._threads, self._encoding):
+            threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _paced(own: pace.Pace, work: Callable[[], T]) -> T:
+    with pace.kept(own):
+        return work()

@@ -225,6 +225,9 @@ class SqlSession:
             if not isinstance(statement, Subscribe):
                 self._let_rest(result, result.batches)
             result.batches = self._watched(result.batches)
+            result.beside = lambda encode: self.cancellable(self.coordinator.beside.encode(encode))
+        elif result.batches is not None:
+            result.beside = self.coordinator.beside.encode
         if result.columns is not None:
             result.columns = shown_in(result.columns, self.zone)
         if result.copy_in is not None:

@@ -208,7 +208,13 @@ SEND_BUFFER_BYTES = 64 * 1024
 RECEIVE_BUFFER_BYTES_MAX = 256 * 1024
 """Bytes of a client that are taken from its socket before somebody wants them."""
 ENCODE_BYTES_MAX = 16 * 1024 * 1024
-"""A batch is encoded in slices of about this many stored bytes."""
+"""A batch is encoded in slices of about this many stored bytes,"""
+ENCODE_AT_ONCE_BYTES_MAX = 256 * 1024
+"""by the event loop if they are no more than these, which as numbers of an array take it 30 ms,"""
+ENCODE_SLICE_VALUES_MAX = 64 * 1024
+"""and so many values at a time: between two a thread that encodes can be stopped."""
+ENCODINGS_CONCURRENT_MAX = 4
+"""Slices that are encoded beside the event loop at a time; others wait for their turn."""
 COPY_PIECE_BYTES = 1024 * 1024
 """Data of COPY ... FROM is gathered up to about this many bytes and then taken apart at once."""
 COPY_ROW_BYTES_MAX = 256 * 1024 * 1024

@@ -23,11 +23,16 @@ from headwater.formats.binary_arrays import array_received, array_to_binary, quo
 from headwater.formats.byte_columns import fixed, prefixed, spliced, split_fields, validity_of
 from headwater.formats.kinds import KINDS
 from headwater.formats.kinds.kind import Receive, decoded, received
+from headwater.formats.sliced import by_slices
 from headwater.formats.text import to_text
 
 
 def to_binary(array: pa.Array, type_: SqlType) -> pa.Array:
     """The binary form of each value; NULL stays NULL."""
+    return by_slices(lambda values: _sent(values, type_), array)
+
+
+def _sent(array: pa.Array, type_: SqlType) -> pa.Array:
     if type_.kind == "record":
         return _record_to_binary(array, type_)
     if type_.element is None:

@@ -63,6 +63,8 @@ def vector_to_binary(array: pa.Array, element: SqlType, to_binary: ToBinary) -> 
 
 def _any_null(lists: pa.Array) -> Vector:
     """Whether there is a NULL among the elements of each list."""
+    if not lists.values.null_count:
+        return np.zeros(len(lists), bool)
     bounds = lists.offsets.to_numpy().astype(np.int64)
     before = np.concatenate(([0], np.cumsum(nulls_of(lists.values))))
     found: Vector = before[bounds[1:]] > before[bounds[:-1]]

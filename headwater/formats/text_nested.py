@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from headwater.core.errors import UserError
 from headwater.core.types import SqlType
 from headwater.formats.arrow import arrow_type
+from headwater.formats.sliced import by_slices, own_values
 
 ToText = Callable[[pa.Array, SqlType], pa.Array]
 FromText = Callable[[pa.Array, SqlType], pa.Array]
@@ -38,10 +39,15 @@ _RECORD_SPECIAL = r'^$|[()",\\\s\v]'
 
 def list_to_text(array: pa.Array, element: SqlType, to_text: ToText) -> pa.Array:
     """`{...}` of each list."""
-    values = to_text(array.values, element)
-    if element.kind not in ("array", "list"):
-        values = _quoted(values, _ARRAY_SPECIAL)
-    return _braced(array, pc.fill_null(values, "NULL"))
+    array = own_values(array)
+
+    def words(values: pa.Array) -> pa.Array:
+        texts = to_text(values, element)
+        if element.kind not in ("array", "list"):
+            texts = _quoted(texts, _ARRAY_SPECIAL)
+        return pc.fill_null(texts, "NULL")
+
+    return _braced(array, by_slices(words, array.values))
 
 
 def vector_to_text(array: pa.Array, element: SqlType, to_text: ToText) -> pa.Array:

@@ -22,6 +22,7 @@ from headwater.core.relation import Column
 from headwater.pgwire import messages
 from headwater.pgwire.codec import CopyData, CopyDone, CopyFail, FlushOutput, Sync, Terminate, parse_message
 from headwater.pgwire.encode import COPY_TRAILER, copy_header, copy_rows
+from headwater.pgwire.encoding import encoded
 from headwater.pgwire.portal import Portal
 from headwater.pgwire.steps import Disconnected, Flush, Steps, Write
 from headwater.pgwire.wire import Wire
@@ -43,7 +44,7 @@ def send_copy(portal: Portal, copy: CopyOut, columns: tuple[Column, ...]) -> Ste
         if not part.num_rows:
             continue
         sent += part.num_rows
-        data = encode(part)
+        data = yield from encoded(portal.result, part, encode)
         if header:
             data, header = _with_header(data, header), b""
         yield Write(data)

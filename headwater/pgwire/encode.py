@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.coordinator.api import CopyOut, Names
-from headwater.core.limits import ENCODE_BYTES_MAX, RESULT_BATCH_ROWS
+from headwater.core.limits import ENCODE_AT_ONCE_BYTES_MAX, ENCODE_BYTES_MAX, RESULT_BATCH_ROWS
 from headwater.core.relation import Column
 from headwater.core.types import SqlType
 from headwater.formats.batches import cut
@@ -89,7 +89,8 @@ def data_rows(
         column_bytes(array, column.type, format_, names)
         for array, column, format_ in zip(batch.columns, columns, formats, strict=True)
     ]
-    if batch.num_rows < _JOINED_ROWS_MIN or not values:
+    few = batch.num_rows < _JOINED_ROWS_MIN and batch.nbytes <= ENCODE_AT_ONCE_BYTES_MAX
+    if few or not values:  # Python's own bytes of large values would keep everybody waiting
         return _few_data_rows(values, batch.num_rows)
     lengths = [lengths_of(value) for value in values]
     header = np.zeros(batch.num_rows, _DATA_ROWS)

@@ -25,6 +25,7 @@ from headwater.coordinator.api import Prepared, Result
 from headwater.core.relation import Column
 from headwater.pgwire.decode import spread_formats
 from headwater.pgwire.encode import data_rows, slices
+from headwater.pgwire.encoding import encoded
 from headwater.pgwire.steps import Steps, Write, call
 
 
@@ -109,6 +110,8 @@ class Portal:
         With fewer than `rows_max` there are no more: the portal is `done`.
         """
         formats = self.formats(columns)
+        names = self.result.names if self.result else {}
+        encode = partial(data_rows, columns=columns, formats=formats, names=names)
         sent = 0
         while not rows_max or sent < rows_max:
             part = yield from self.next_slice()
@@ -119,7 +122,7 @@ class Portal:
                 self._rest = part.slice(rows_max - sent)
                 part = part.slice(0, rows_max - sent)
             sent += part.num_rows
-            yield Write(data_rows(part, columns, formats, self.result.names if self.result else {}))
+            yield Write((yield from encoded(self.result, part, encode)))
         return sent
 
 

@@ -33,6 +33,7 @@ from headwater.core.errors import UserError
 from headwater.core.limits import (
     CONNECTIONS_MAX,
     CONNECTIONS_STARTING_MAX,
+    ENCODE_AT_ONCE_BYTES_MAX,
     OPERATOR_CONNECTIONS_MAX,
     RECEIVE_BUFFER_BYTES_MAX,
     SEND_BUFFER_BYTES,
@@ -345,10 +346,11 @@ class _Connection(asyncio.Protocol):
     def _send(self) -> None:
         self._send_due = False
         if self._pending:
-            data = self._pending[0] if len(self._pending) == 1 else b"".join(self._pending)
-            self._pending.clear()
-            self._pending_bytes = 0
-            if not self._lost:
+            # What is large is not copied once more, which would keep everybody waiting.
+            large = self._pending_bytes > ENCODE_AT_ONCE_BYTES_MAX
+            pieces = self._pending if large else [b"".join(self._pending)]
+            self._pending, self._pending_bytes = [], 0
+            for data in pieces if not self._lost else ():
                 self._transport.write(data)
 
     def _resume_reading(self) -> None:

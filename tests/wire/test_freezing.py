@@ -38,6 +38,11 @@ STATEMENTS: dict[str, Callable[[], str]] = {
     "a text": lambda: "SELECT length('" + "x" * 5_000_000 + "')",
     "a power": lambda: "SELECT power(1." + "7" * 16_000 + ", 0.37)",
     "a factorial": lambda: "SELECT length(factorial(32177)::text)",
+    "an array": lambda: "SELECT array_agg(x) FROM generate_series(1, 3000000) AS s (x)",
+    "the text of an array": lambda: (
+        "SELECT length(array_agg(x)::text) FROM generate_series(1, 3000000) AS s (x)"
+    ),
+    "a quoted text": lambda: "SELECT quote_literal(repeat(chr(39) || 'x', 10000000))",
     "a number": lambda: "SELECT length((repeat('7', 131000)::numeric / repeat('3', 65000)::numeric)::text)",
 }
 """They end by themselves, in some seconds."""
@@ -69,6 +74,10 @@ ENDED: dict[str, str] = {
     "elements": "SELECT count(*) FROM unnest(string_to_array(repeat('ab,cd,', 8300000), ',')) AS s (x)",
     "a document of rows": "SELECT length(jsonb_agg(x / 3.7)::text) FROM generate_series(1, 2000000) s (x)",
     "a series of numerics": "SELECT count(*) FROM generate_series(0.5, 900000, 1) AS s (x)",
+    "a row of arrays": (
+        f"SELECT {', '.join(['a'] * 20)} FROM"
+        " (SELECT array_agg(x) AS a FROM generate_series(1, 500000) AS s (x)) AS t"
+    ),
     "CREATE SECRET": f"CREATE SECRET long AS (SELECT x::text FROM ({ENDLESS}) AS s (x))",
 }
 """They would not end for a long time."""

@@ -76,12 +76,13 @@ def _shifted(sign: int) -> Callable[[Numbers, Parts], Numbers]:
         if months.any():
             day = add_months(day, sign * months)
         day = day + sign * days
-        # So many days that their microseconds are no number, or no number with those that are added.
-        far = np.abs(day) > MOMENT_DAYS_MAX
-        far |= np.abs(day * float(DAY_US) + sign * microseconds.astype(np.float64)) > 2**63
+        # No number in the end; what is none on the way comes back by the same wrapping round.
+        far = np.abs(day * float(DAY_US) + sign * microseconds.astype(np.float64)) > 2**63
         if (far & known).any():
             raise out_of_range()
         made = checked(np.where(known & ~far, day * DAY_US + clock + sign * microseconds, 0))
+        if np.any(made // DAY_US > MOMENT_DAYS_MAX):
+            raise out_of_range()
         return np.where(known, made, given)
 
     return run
