@@ -9,9 +9,9 @@ import pytest
 from headwater.core import pace
 from headwater.core.limits import ENCODE_SLICE_VALUES_MAX
 from headwater.core.types import SqlType
+from headwater.formats.binary import to_binary
 from headwater.formats.sliced import by_slices, own_values
 from headwater.formats.text import to_text
-from headwater.pgwire.binary import to_binary
 
 INTS = SqlType("list", element=SqlType("int4"))
 
