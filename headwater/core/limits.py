@@ -41,6 +41,8 @@ FOLD_RETRY_DELAY_S_MAX = 60.0
 
 # Sessions
 ADVISORY_LOCKS_MAX = 10_000
+NAME_BYTES_MAX = 63
+"""What the type `name` holds, as in PostgreSQL; objects here may have longer names."""
 
 # Backfill
 VERIFY_ROUNDS_MAX = 5

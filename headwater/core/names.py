@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from headwater.core.limits import NAME_BYTES_MAX
 from headwater.core.relation import Relation
 
 ItemKind = Literal["table", "source", "view", "connection", "secret", "system table", "system view"]
@@ -27,6 +28,11 @@ class NamedRelation:
     kind: ItemKind
     relation: Relation
     definition: str | None = None  # a view's query, names fully qualified
+
+
+def cut_name(text: str) -> str:
+    """What the type `name` keeps of a text: as many whole characters as there is room for."""
+    return text.encode()[:NAME_BYTES_MAX].decode(errors="ignore")
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ from headwater.formats.zones import find_zone
 
 _DAY_FIRST = days_of(1, 1, 1)
 _DAY_LAST = days_of(9999, 12, 31)
+_CLOCK_US_MAX = MOMENT_INFINITE - 2 * DAY_US  # what zones are asked about; what is beyond is out of range
 _INFINITE = {"infinity": 1, "+infinity": 1, "-infinity": -1}
 _SPACE = " \t\n\r\v\f"
 _YEAR = r"(?:[1-9]\d{3}|0[1-9]\d\d|00[1-9]\d|000[1-9])"
@@ -529,7 +530,7 @@ def _moment(parts: _Parts, text: str, kind: str) -> Moment:
 
 
 def _zone_offset(word: str, day: int, clock_us: int) -> int:
-    shown = day * DAY_US + clock_us
+    shown = max(-_CLOCK_US_MAX, min(day * DAY_US + clock_us, _CLOCK_US_MAX))
     offset = abbreviation_offset(word, shown)
     if offset is not None:
         return offset

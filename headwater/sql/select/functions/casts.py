@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from headwater.core.errors import not_supported
+from headwater.core.limits import NAME_BYTES_MAX
 from headwater.core.types import (
     FACTS,
     FLOATS,
@@ -223,12 +224,22 @@ def _limited(engine: str, text: str, target: SqlType, assignment: bool) -> str:
     if target.kind == '"char"':
         return call(engine, "hw_text_to_byte", text)
     if target.kind == "name":
-        return text
+        return _cut_name(engine, text)
     if target.length is None:
         return text
     kernel = "hw_text_fit" if assignment else "hw_text_cut"
     kind = "'char'" if target.kind == "char" else "'varchar'"
     return call(engine, kernel, text, str(target.length), kind)
+
+
+def _cut_name(engine: str, text: str) -> str:
+    length = "octet_length" if engine == SPARK else "strlen"
+
+    def make(texts: Texts) -> str:
+        cut = call(engine, "hw_text_to_name", texts[0])
+        return f"(CASE WHEN {length}({texts[0]}) > {NAME_BYTES_MAX} THEN {cut} ELSE {texts[0]} END)"
+
+    return named(engine, (text,), make)
 
 
 def _text_cast(assignment: bool) -> Make:
@@ -237,6 +248,8 @@ def _text_cast(assignment: bool) -> Make:
             return text if source.length == target.length else _limited(engine, text, target, assignment)
         printed = _to_text(engine, text, source, target)
         if source.kind == "varchar" and target.kind == "varchar" and source.length == target.length:
+            return printed
+        if source.kind == "name" and target.kind == "name":
             return printed
         return _limited(engine, printed, target, assignment)
 

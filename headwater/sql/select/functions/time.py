@@ -324,6 +324,11 @@ def _moments_by_clocks() -> list[Function]:
     return entries
 
 
+def _made_in_zone(engine: str, texts: Texts, types: Types) -> str:
+    zone = call(engine, "hw_zone_as_written", texts[-1])
+    return call(engine, "hw_from_zone", zone, call(engine, "hw_make_timestamp", *texts[:-1]))
+
+
 def _making() -> list[Function]:
     whole = (INT4,) * 5
     entries = [
@@ -345,6 +350,9 @@ def _making() -> list[Function]:
         kernel_function("justify_interval", (INTERVAL,), INTERVAL, "hw_justify_interval"),
         kernel_function("timezone", (TEXT, TIMESTAMPTZ), TIMESTAMP, "hw_to_zone"),
         kernel_function("timezone", (TEXT, TIMESTAMP), TIMESTAMPTZ, "hw_from_zone"),
+        kernel_function("timezone", (INTERVAL, TIMESTAMPTZ), TIMESTAMP, "hw_to_offset"),
+        kernel_function("timezone", (INTERVAL, TIMESTAMP), TIMESTAMPTZ, "hw_from_offset"),
+        Function("make_timestamptz", (*whole, FLOAT8, TEXT), TIMESTAMPTZ, *both(_made_in_zone)),
     ]
     # make_interval's arguments all have defaults: years, months, weeks, days, hours, mins, secs.
     for count in range(7):

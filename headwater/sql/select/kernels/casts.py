@@ -10,7 +10,9 @@ from typing import Final
 
 import pyarrow as pa
 
+from headwater.core.names import cut_name
 from headwater.core.types import FACTS, TEXTS, UINT8, SqlType, array_of, in_zone, stored, type_from_json
+from headwater.formats.columns import map_distinct
 from headwater.formats.engine_types import duckdb_stored, duckdb_working
 from headwater.formats.text import from_text, to_text
 from headwater.formats.text_numbers import numeric_value
@@ -31,6 +33,10 @@ def _print(values: pa.Array, types: pa.Array) -> pa.Array:
         return pa.array([], pa.string())
     type_ = type_from_json(json.loads(types[0].as_py()))
     return to_text(values, type_)
+
+
+def _cut_names(texts: pa.Array) -> pa.Array:
+    return map_distinct(texts, cut_name, pa.string())
 
 
 def _reader(kind: str) -> Kernel:
@@ -96,6 +102,7 @@ ARRAYS_READ: Final = tuple(
 KERNELS: Final[tuple[Kernel, ...]] = (
     Kernel("hw_to_text", ("any", "text"), "text", _print, raises=False),
     *(_reader(kind) for kind in READ_AS if kind != "numeric"),
+    Kernel("hw_text_to_name", ("text",), "text", _cut_names, raises=False),
     Kernel("hw_text_to_numeric", ("text",), "text", _read_numeric),
     *(_array_reader(kind) for kind in ARRAYS_READ),
     *_MOMENT_READERS,

@@ -8,6 +8,7 @@ Not here: anything in UTC (times.py), text of moments (formats/text_times.py), t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
@@ -25,6 +26,9 @@ from headwater.core.calendar import (
     add_months,
 )
 from headwater.core.errors import UserError
+from headwater.core.types import INTERVAL
+from headwater.formats.columns import map_distinct
+from headwater.formats.text import to_text
 from headwater.formats.zones import Zone, find_zone, zone, zone_of_offset
 from headwater.sql.select.kernels.columns import Numbers, array_of, missing_in, numbers_of, rows_by_name
 from headwater.sql.select.kernels.fields import (
@@ -69,6 +73,53 @@ def _converted(convert: Callable[[Zone, Numbers], Numbers], kind: str) -> Callab
 
     return run
 
+
+def _shifted(sign: int, kind: str) -> Callable[..., pa.Array]:
+    """Moments or clocks by clocks that are so far ahead of UTC, in whole seconds."""
+
+    def run(lengths: pa.Array, values: pa.Array) -> pa.Array:
+        missing = missing_in(lengths, values)
+        months, days, rest = (numbers_of(lengths.field(i)) for i in range(3))
+        wrong = ~missing & ((months != 0) | (days != 0))
+        if wrong.any():
+            shown = to_text(lengths.filter(pa.array(wrong))[:1], INTERVAL)[0].as_py()
+            raise UserError(f'interval time zone "{shown}" must not include months or days', "22023")
+        given = numbers_of(values)
+        known = finite(given) & ~missing
+        ahead = np.where(known, np.sign(rest) * (np.abs(rest) // SECOND_US) * SECOND_US, 0)
+        made = checked(np.where(known, given, 0) + sign * ahead)
+        return array_of(np.where(known, made, given), kind, missing)
+
+    return run
+
+
+def _as_written(names: pa.Array) -> pa.Array:
+    """Zones as make_timestamptz() is given them: hours with a sign are those that clocks are ahead of UTC,
+    where AT TIME ZONE reads a POSIX specification."""
+    return map_distinct(names, _one_written, pa.string())
+
+
+def _one_written(name: str) -> str:
+    if name[:1].isdigit():
+        raise UserError(
+            f'invalid input syntax for type numeric time zone: "{name}"',
+            "22023",
+            hint='Numeric time zones must have "-" or "+" as first character.',
+        )
+    found = _AHEAD.fullmatch(name)
+    if found is None:
+        return name
+    hours, minutes, seconds = (int(part or 0) for part in found.groups()[1:])
+    if found[3] is None and len(name) > 3:
+        hours, minutes = divmod(hours, 100)
+    offset = hours * 3600 + minutes * 60 + seconds
+    written = zone_of_offset(-offset if found[1] == "-" else offset)
+    if written is None or hours > 15 or minutes > 59 or seconds > 59:
+        raise UserError(f'numeric time zone "{name}" out of range', "22023")
+    return written.name
+
+
+_AHEAD: Final = re.compile(r"([+-])([0-9]{1,9})(?::([0-9]{1,2})(?::([0-9]{1,2}))?)?")
 
 # For the session's own zone, which is the same in every row
 
@@ -172,6 +223,9 @@ _FIELD: Final = ("text", "timestamptz", "text")
 KERNELS: Final[tuple[Kernel, ...]] = (
     Kernel("hw_to_zone", ("text", "timestamptz"), "timestamp", _converted(Zone.to_clock, "timestamp")),
     Kernel("hw_from_zone", ("text", "timestamp"), "timestamptz", _converted(Zone.from_clock, "timestamptz")),
+    Kernel("hw_to_offset", ("interval", "timestamptz"), "timestamp", _shifted(1, "timestamp")),
+    Kernel("hw_from_offset", ("interval", "timestamp"), "timestamptz", _shifted(-1, "timestamptz")),
+    Kernel("hw_zone_as_written", ("text",), "text", _as_written),
     Kernel("hw_clock", ("timestamptz", "text"), "timestamp", _by_clocks(Zone.to_clock, "timestamp")),
     Kernel("hw_of_clock", ("timestamp", "text"), "timestamptz", _by_clocks(Zone.from_clock, "timestamptz")),
     Kernel("hw_date_trunc_at_zone", _FIELD, "timestamptz", _trunc_at),

@@ -21,7 +21,7 @@ from headwater.core import pace
 from headwater.core.calendar import DAY_US
 from headwater.core.errors import UserError
 from headwater.core.interval import parse_interval
-from headwater.core.names import Names, SessionFacts
+from headwater.core.names import Names, SessionFacts, cut_name
 from headwater.core.types import (
     INT4,
     INT8,
@@ -110,6 +110,8 @@ def literal(
                 return Constant(moment, type_)
         if explicit and type_.length is not None:
             text = text[: type_.length]
+        if explicit and type_.kind == "name":  # a name that is looked for may be longer
+            text = cut_name(text)
         if type_.kind == "numeric" and type_.scale is None:
             return _numeric(text, explicit)
         return Constant(canonical(text, type_, facts.zone), type_)
