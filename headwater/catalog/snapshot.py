@@ -94,7 +94,12 @@ class SessionNames:
 
     def find_relation(self, parts: tuple[str, ...]) -> NamedRelation:
         """Resolve 1 to 3 parts; UserError `unknown catalog item 'x'` when there is none."""
-        found = self._find(parts)
+        try:
+            found = self._find(parts)
+        except UserError as error:
+            if error.sqlstate == "3F000":  # it is the relation that was asked for
+                error.sqlstate = "42P01"
+            raise
         if found is None:
             raise self._unknown_item(parts)
         return self._named(found)
@@ -193,6 +198,15 @@ class SessionNames:
             names = [d.name for d in self.state.databases.values()]
             raise UserError(f"unknown database '{name}'", "3D000", hint=_did_you_mean(name, names))
         return database
+
+    def known(self, kind: str, name: str) -> bool:
+        """Whether there is a role, a schema or a database of this name."""
+        match kind:
+            case "role":
+                return self.state.role_named(name) is not None
+            case "schema":
+                return self.find_schema((name,)) is not None
+        return self.state.database_named(name) is not None
 
     def resolve_cluster(self, name: str) -> Cluster:
         cluster = self.state.cluster_named(name)

@@ -82,8 +82,10 @@ class SqlSession:
         self.cursors: dict[str, OpenCursor] = {}
         self.resting = Resting(coordinator.engine.scratch)
         self.transaction: Transaction | None = None
-        self.active_query = ""
+        self.query = ""  # the last one
+        self.active = False  # it runs
         self.query_started_at_ms: int | None = None
+        self.state_changed_at_ms = self.connected_at_ms
         self._notices: list[Notice] = []
         self._tell: Callable[[Notice], None] = self.notify
         self.end: Callable[[], None] = self.cancel  # hangs up
@@ -211,10 +213,11 @@ class SqlSession:
     async def execute(self, prepared: Prepared, arguments: tuple[str | None, ...] = ()) -> Result:
         statement = prepared.parsed.statement
         self.check_usable(statement)
-        self.active_query = shown_text(statement, prepared.parsed.text)
+        self.query, self.active = shown_text(statement, prepared.parsed.text), True
         self.resume()
+        self.state_changed_at_ms = self.coordinator.clock.now_ms()
         if self._several and self.transaction is None:
-            self.transaction = Transaction(explicit=False)
+            self.transaction = Transaction(explicit=False, began_at_ms=self.state_changed_at_ms)
             self.settings.begin()
         if self.transaction is not None:
             self.transaction.statement_count += 1
@@ -279,7 +282,7 @@ class SqlSession:
         self._several, self.pipeline = True, pipeline
 
     async def finish(self, failed: bool) -> None:
-        self.active_query = ""
+        self.active, self.state_changed_at_ms = False, self.coordinator.clock.now_ms()
         self._several = self.pipeline = False
         transaction = self.transaction
         if transaction is not None and not transaction.explicit:
@@ -417,11 +420,12 @@ class SqlSession:
         return SessionNames(self.state, self.settings.get("database"), self.search_path, self.backend_pid)
 
     def facts(self) -> SessionFacts:
+        names = self.names()
         return SessionFacts(
             user=self.user,
             superuser=self.settings.get("is_superuser") == "on",
             database=self.settings.get("database"),
-            search_path=self.search_path,
+            search_path=tuple(name for name in self.search_path if names.find_schema((name,)) is not None),
             cluster=self.settings.get("cluster"),
             zone=self.zone,
             now_us=self.coordinator.clock.now_ms() * 1000,
@@ -430,6 +434,7 @@ class SqlSession:
             settings=tuple((variable.name, value) for variable, value in self.settings.all()),
             environment_id=self.coordinator.environment_id,
             position=lambda source, ts: self.coordinator.recency.position_at(self.names(), source, ts),
+            known=lambda kind, name: (kind, name) == ("role", self.user) or self.names().known(kind, name),
             show=lambda text: relation_text(self.names(), text),
         )
 

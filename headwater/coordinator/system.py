@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from headwater.catalog.builtin import facts as f
 from headwater.catalog.state import CatalogState, Cluster, Item, replica_id, replica_ids
 from headwater.coordinator.functions import function_rows, operator_rows
+from headwater.coordinator.variables import in_unit
 from headwater.core.protocol import Status
 from headwater.core.time import TIMESTAMP_END
 from headwater.core.types import FACTS
@@ -312,27 +313,42 @@ def object_numbers(coordinator: Coordinator) -> Sequence[ObjectNumbers]:
 
 
 def _sessions(coordinator: Coordinator) -> Sequence[f.SessionRow]:
-    return [
-        f.SessionRow(
-            session.session_id,
-            session.backend_pid,
-            session.user,
-            session.settings.get("database"),
-            session.settings.get("application_name"),
-            session.address,
-            session.connected_at_ms,
-            bool(session.active_query),
-            session.status == "T",
-            session.active_query,
-            session.query_started_at_ms,
-        )
-        for session in coordinator.sessions.values()
-    ]
+    return [_session(coordinator, session) for session in coordinator.sessions.values()]
+
+
+def _session(coordinator: Coordinator, session: SqlSession) -> f.SessionRow:
+    host, _, port = session.address.rpartition(":")
+    began_at_ms = None if session.transaction is None else session.transaction.began_at_ms
+    return f.SessionRow(
+        session.session_id,
+        session.backend_pid,
+        session.user,
+        session.settings.get("database"),
+        session.settings.get("application_name"),
+        host or None,
+        session.connected_at_ms,
+        session.active,
+        session.status,
+        session.query,
+        session.query_started_at_ms,
+        session.state_changed_at_ms,
+        session.query_started_at_ms if session.active and began_at_ms is None else began_at_ms,
+        int(port) if port.isdecimal() else -1,
+        coordinator.advisory_locks.waits(session.backend_pid),
+    )
 
 
 def _settings(session: SqlSession) -> Sequence[f.Setting]:
     return [
-        f.Setting(v.name, value, v.description, v.kind, None, v.default, v.changeable)
+        f.Setting(
+            v.name,
+            in_unit(v, value),
+            v.description,
+            "integer" if v.unit else v.kind,
+            v.unit,
+            in_unit(v, v.default),
+            v.changeable,
+        )
         for v, value in session.settings.all()
     ]
 

@@ -47,6 +47,7 @@ class Transaction:
     """One block, explicit (BEGIN) or implicit (several statements in one message)."""
 
     explicit: bool
+    began_at_ms: int = 0
     kind: Class | None = None
     failed: bool = False
     hold: Hold | None = None

@@ -39,6 +39,11 @@ class Variable:
     system: bool = False  # set with ALTER SYSTEM
     begins_as: str | None = None  # of one transaction: which variable's value it has at its beginning
 
+    @property
+    def unit(self) -> str | None:
+        """In which its number is counted."""
+        return "ms" if self.check is _duration else None
+
 
 def _boolean(text: str) -> str:
     lowered = text.lower()
@@ -92,6 +97,11 @@ def duration_s(text: str) -> float:
     """Seconds of a duration's canonical text."""
     number, _, unit = text.partition(" ")
     return int(number) / 1000 if unit == "ms" else float(number)
+
+
+def in_unit(variable: Variable, text: str) -> str:
+    """A value as a bare number of the variable's unit, if it has one."""
+    return text if variable.unit is None else str(round(duration_s(text) * 1000))
 
 
 def _isolation(text: str) -> str:

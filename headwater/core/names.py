@@ -54,6 +54,7 @@ class SessionFacts:
     mz_version: str = "v26.30.0 (headwater)"
     environment_id: str = "headwater-local"
     position: Callable[[str, int], str | None] | None = None  # a source's upstream position at a timestamp
+    known: Callable[[str, str], bool] | None = None  # whether there is a role, schema or database of a name
     show: Callable[[str], str] | None = None  # the query behind a SHOW statement that stands in FROM
 
 

@@ -10,6 +10,12 @@ POSITION: 15
 POSITION: 17
 
 ! SELECT * FROM no_schema.t;
+42P01: unknown schema 'no_schema'
+
+! INSERT INTO no_schema.t VALUES (1);
+42P01: unknown schema 'no_schema'
+
+! DROP TABLE no_schema.t;
 3F000: unknown schema 'no_schema'
 
 ! SELECT * FROM no_database.public.t;

@@ -197,3 +197,73 @@ public
 
 > SELECT mz_version_num() >= 2603000, mz_version() LIKE 'v26.%', version() LIKE 'PostgreSQL 1%';
 t | t | t
+
+# Names of objects that functions are given.
+> SELECT to_regtype('int'), to_regtype('varchar(5)'), to_regtype('int[]'), to_regtype('nothing');
+integer | character varying | integer[] | <null>
+
+> SELECT to_regclass('PG_CLASS'), to_regclass('"PG_CLASS"'), to_regclass('nothing.x'), to_regnamespace('PG_CATALOG')::oid;
+pg_class | <null> | <null> | 11
+
+> SELECT to_regclass(x) FROM (VALUES ('Pg_Class')) AS v (x);
+pg_class
+
+! SELECT has_table_privilege('nothing', 'SELECT');
+42P01: relation "nothing" does not exist
+POSITION: 8
+
+! SELECT has_table_privilege('nobody', 'pg_class', 'SELECT');
+42704: role "nobody" does not exist
+POSITION: 8
+
+! SELECT has_schema_privilege('nothing', 'USAGE');
+3F000: schema "nothing" does not exist
+POSITION: 8
+
+! SELECT has_database_privilege('nothing', 'CONNECT');
+3D000: database "nothing" does not exist
+POSITION: 8
+
+! SELECT pg_has_role('nobody', 'USAGE');
+42704: role "nobody" does not exist
+POSITION: 8
+
+> SELECT has_table_privilege('materialize', 'pg_class', 'SELECT'), has_table_privilege('public', 'pg_class', 'SELECT'), pg_has_role('mz_system', 'USAGE');
+t | t | t
+
+> CREATE TABLE measured (a int);
+
+> INSERT INTO measured SELECT * FROM generate_series(1, 1000);
+
+> SELECT pg_relation_size('measured') > 1000, pg_total_relation_size('measured'::regclass) = pg_relation_size('measured'), pg_table_size('pg_class'), pg_relation_size(999999999::oid);
+t | t | 0 | <null>
+
+> SELECT pg_database_size(current_database()) >= pg_relation_size('measured'), pg_database_size(1::oid);
+t | <null>
+
+! SELECT pg_database_size('nothing');
+3D000: database "nothing" does not exist
+POSITION: 8
+
+> SELECT setting, unit, vartype, current_setting(name) FROM pg_settings WHERE name = 'idle_in_transaction_session_timeout';
+120000 | ms | integer | 120 s
+
+> SET search_path = nowhere; SELECT current_schema IS NULL, current_schemas(false), current_schemas(true);
+t | {} | {mz_catalog,pg_catalog}
+
+> SET search_path = $schema;
+
+# A session that does nothing.
+other> BEGIN; SELECT 1;
+1
+
+> SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT 1' AND state = 'idle in transaction' AND xact_start <= query_start AND query_start <= state_change AND client_addr = '127.0.0.1' AND client_port > 0;
+1
+
+other! SELECT 1 / 0;
+22012: division by zero
+
+> SELECT query FROM pg_stat_activity WHERE state = 'idle in transaction (aborted)';
+SELECT 1 / 0
+
+other> ROLLBACK;

@@ -130,9 +130,13 @@ class SessionRow:
     client_address: str | None
     connected_at_ms: int
     active: bool = False
-    in_transaction: bool = False
+    transaction: str = "I"  # as the protocol tells it: I is none, T is one, E is one that has failed
     query: str = ""
     query_started_at_ms: int | None = None
+    state_changed_at_ms: int | None = None
+    transaction_began_at_ms: int | None = None
+    client_port: int = -1
+    waits_for_lock: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ async def run_begin(session: SqlSession, prepared: Prepared, arguments: tuple[st
         session.notify(Notice("WARNING", "there is already a transaction in progress", "25001"))
         return Result(lambda _: "BEGIN")
     if session.transaction is None:
-        session.transaction = Transaction(explicit=True)
+        session.transaction = Transaction(explicit=True, began_at_ms=session.coordinator.clock.now_ms())
     session.transaction.explicit = True
     session.settings.begin()
     if isinstance(statement, Begin):

@@ -11,7 +11,7 @@ from headwater.catalog.builtin.values import moment
 def _state(session: SessionRow) -> str:
     if session.active:
         return "active"
-    return "idle in transaction" if session.in_transaction else "idle"
+    return {"T": "idle in transaction", "E": "idle in transaction (aborted)"}.get(session.transaction, "idle")
 
 
 def _rows(facts: SystemFacts) -> Columns:
@@ -28,6 +28,11 @@ def _rows(facts: SystemFacts) -> Columns:
         "application_name": [s.application_name for s in sessions],
         "client_addr": [s.client_address for s in sessions],
         "backend_start": [moment(s.connected_at_ms) for s in sessions],
+        "client_port": [s.client_port for s in sessions],
+        "xact_start": [moment(s.transaction_began_at_ms) for s in sessions],
+        "state_change": [moment(s.state_changed_at_ms) for s in sessions],
+        "wait_event_type": ["Lock" if s.waits_for_lock else None for s in sessions],
+        "wait_event": ["advisory" if s.waits_for_lock else None for s in sessions],
         "query_start": [moment(s.query_started_at_ms) for s in sessions],
         "state": [_state(s) for s in sessions],
         "query": [s.query for s in sessions],

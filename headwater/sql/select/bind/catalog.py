@@ -81,14 +81,17 @@ _DEFINITION: Final = """
      FROM pg_catalog.pg_proc p WHERE p.oid = arg1)"""
 _REGTYPE: Final = """
     (SELECT min(t.oid) FROM pg_catalog.pg_type t
-     WHERE t.typname::text = arg1 OR format_type(t.oid, NULL) = lower(arg1))::regtype"""
-_REGCLASS: Final = """
+     WHERE t.typname::text = lower(arg1) OR format_type(t.oid, NULL) = lower(arg1))::regtype"""
+_NAME: Final = """CASE WHEN arg1 LIKE '%"%' THEN replace(arg1, '"', '') ELSE lower(arg1) END"""
+_REGCLASS: Final = f"""
     (SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-     WHERE n.nspname || '.' || c.relname = replace(arg1, '"', '')
-        OR (c.relname = replace(arg1, '"', '') AND pg_table_is_visible(c.oid))
+     WHERE n.nspname || '.' || c.relname = {_NAME}
+        OR (c.relname = {_NAME}
+            AND pg_table_is_visible(c.oid))
      LIMIT 1)::regclass"""
-_REGNAMESPACE: Final = """
-    (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = replace(arg1, '"', ''))::regnamespace"""
+_REGNAMESPACE: Final = f"""
+    (SELECT oid FROM pg_catalog.pg_namespace
+     WHERE nspname = {_NAME})::regnamespace"""
 _DESCRIBED: Final = """
     CASE arg1
         WHEN 'pg_catalog.pg_class'::regclass THEN
@@ -102,7 +105,20 @@ _DESCRIBED: Final = """
         WHEN 'pg_catalog.pg_extension'::regclass THEN
             (SELECT 'extension ' || quote_ident(extname::text) FROM pg_catalog.pg_extension WHERE oid = arg2)
     END"""
-_SETTING: Final = "(SELECT setting FROM pg_catalog.pg_settings WHERE name = lower(arg1))"
+_SETTING: Final = """
+    (SELECT CASE WHEN unit IS NULL THEN setting WHEN setting::int8 % 1000 <> 0 THEN setting || ' ms'
+                 ELSE (setting::int8 / 1000)::text || ' s' END
+     FROM pg_catalog.pg_settings WHERE name = lower(arg1))"""
+_SIZE: Final = """
+    (SELECT coalesce(max(u.size_bytes)::numeric, 0)::int8 FROM pg_catalog.pg_class c
+     JOIN mz_catalog.mz_objects o ON o.oid = c.oid
+     LEFT JOIN mz_catalog.mz_recent_storage_usage u ON u.object_id = o.id
+     WHERE c.oid = arg1 HAVING count(*) > 0)"""
+_DATABASE_SIZE: Final = """
+    (SELECT (SELECT coalesce(sum(u.size_bytes::numeric), 0) FROM mz_catalog.mz_recent_storage_usage u
+             JOIN mz_catalog.mz_objects o ON o.id = u.object_id
+             JOIN mz_catalog.mz_schemas s ON s.id = o.schema_id WHERE s.database_id = d.id)::int8
+     FROM mz_catalog.mz_databases d WHERE """
 
 _ANSWERS: Final[dict[str, tuple[_Answer, ...]]] = {
     "pg_get_userbyid": (_Answer((OID,), _USER),),
@@ -117,7 +133,13 @@ _ANSWERS: Final[dict[str, tuple[_Answer, ...]]] = {
     "pg_get_function_arguments": (_Answer((OID,), _ARGUMENTS),),
     "pg_get_function_identity_arguments": (_Answer((OID,), _ARGUMENTS),),
     "pg_get_function_sqlbody": (_Answer((OID,), "NULL::text"),),
-    "pg_database_size": (_Answer((TEXT,), "NULL::int8"), _Answer((OID,), "NULL::int8")),
+    "pg_database_size": (
+        _Answer((TEXT,), f"{_DATABASE_SIZE} d.name = arg1)"),
+        _Answer((OID,), f"{_DATABASE_SIZE} d.oid = arg1)"),
+    ),
+    "pg_relation_size": (_Answer((SqlType("regclass"),), _SIZE), _Answer((SqlType("regclass"), TEXT), _SIZE)),
+    "pg_table_size": (_Answer((SqlType("regclass"),), _SIZE),),
+    "pg_total_relation_size": (_Answer((SqlType("regclass"),), _SIZE),),
     "pg_tablespace_size": (_Answer((TEXT,), "NULL::int8"), _Answer((OID,), "NULL::int8")),
     "to_regtype": (_Answer((TEXT,), _REGTYPE),),
     "to_regclass": (_Answer((TEXT,), _REGCLASS),),

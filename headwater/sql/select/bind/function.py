@@ -16,6 +16,7 @@ from headwater.sql.select.bind.catalog import catalog_function
 from headwater.sql.select.bind.clause import Clause
 from headwater.sql.select.bind.coerce import castable, coerce, require_boolean, unified
 from headwater.sql.select.bind.grouping_sets import GROUPING
+from headwater.sql.select.bind.named_objects import named_object
 from headwater.sql.select.bind.operator import equal
 from headwater.sql.select.bind.planning import reference
 from headwater.sql.select.bind.resolve import Chosen, choose, no_function
@@ -88,6 +89,7 @@ def bind_call(clause: Clause, call: FunctionCall, bind: Bind) -> Expression:
     inner = clause.without_sets(name.upper()) if name in _COMMON else clause
     arguments = tuple(bind(inner, argument) for argument in call.arguments)
     session = session_function(clause.planning, name, arguments, call.at)
+    session = session or named_object(clause.planning, name, arguments, call.at)
     if session is None:
         session = catalog_function(clause, name, arguments, call.at, bind)
     if session is not None:

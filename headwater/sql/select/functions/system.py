@@ -111,9 +111,6 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     _answer("pg_is_other_temp_schema", (OID,), BOOL, "({0} IS NULL AND NULL)"),
     _answer("pg_my_temp_schema", (), OID, "CAST(0 AS BIGINT)"),
     _answer("pg_relation_is_publishable", (OID,), BOOL, "({0} IS NULL AND NULL)"),
-    _answer("pg_relation_size", (OID,), INT8, "CAST(nullif({0}, {0}) AS BIGINT)"),
-    _answer("pg_table_size", (OID,), INT8, "CAST(nullif({0}, {0}) AS BIGINT)"),
-    _answer("pg_total_relation_size", (OID,), INT8, "CAST(nullif({0}, {0}) AS BIGINT)"),
     kernel_function("pg_size_pretty", (INT8,), TEXT, "hw_size_pretty"),
     kernel_function(
         "pg_size_pretty", ("numeric",), TEXT, "hw_size_pretty", "CAST(CAST({0} AS DOUBLE) AS BIGINT)"
