@@ -291,7 +291,7 @@ operator! ALTER SYSTEM SET nothing = 1;
 ! DROP SCHEMA materialize.public CASCADE;
 42501: schema 'public' cannot be dropped
 DETAIL: A new environment begins with it, and sessions that name no other use it.
-HINT: Drop what is in it, object by object. To drop the schema itself: Connect to the operator's address, which the server was given by --internal-sql-address.
+HINT: Drop what is in it, object by object. To have the schema itself dropped: connect to the operator's address, which the server was given by --internal-sql-address.
 
 operator! DROP VIEW mz_catalog.mz_tables;
 42501: system item 'mz_catalog.mz_tables' cannot be modified
