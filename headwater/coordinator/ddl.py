@@ -145,18 +145,15 @@ def does_not_exist(kind: str, name: str) -> Notice:
 def cascades_to(
     scope: DdlScope, dropped: Iterable[Update], named: Collection[str] = ()
 ) -> tuple[Notice, ...]:
-    """What goes besides the items that were `named`, in the order in which it depends on one another.
-
-    The progress relation of a source is a part of it, and goes without a word.
-    """
+    """What goes by CASCADE besides the items that were `named`, in the order in which it depends on one
+    another, a source's progress relation included."""
     texts: list[str] = []
     for update in reversed(list(dropped)):
         if isinstance(update, DropSchema):
             texts.append(f"schema {scope.names.schema_full_name(scope.state.schemas[update.id])}")
         if isinstance(update, DropItem) and update.id not in named:
             item = scope.state.items[update.id]
-            if item.parent_id is None:
-                texts.append(f"{item.kind} {scope.full_name(item)}")
+            texts.append(f"{item.kind} {scope.full_name(item)}")
     if len(texts) < 2:
         return tuple(Notice("NOTICE", f"drop cascades to {text}") for text in texts)
     detail = "\n".join(f"drop cascades to {text}" for text in texts)

@@ -434,6 +434,13 @@ DROP SCHEMA
 
 = DROP SOURCE taken, no_tables CASCADE;
 DROP SOURCE
+NOTICE: drop cascades to 3 other objects
+
+> CREATE SOURCE alone FROM LOAD GENERATOR COUNTER (UP TO 0) EXPOSE PROGRESS AS alone_way;
+
+= DROP SOURCE alone CASCADE;
+DROP SOURCE
+NOTICE: drop cascades to source materialize.$schema.alone_way
 
 = DROP TABLE taken_progress;
 DROP TABLE

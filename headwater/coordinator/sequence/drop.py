@@ -48,7 +48,9 @@ def _items(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
         for item in found:
             check_restrict(scope.state, item, set(ids))
     changes = tuple(updates.DropItem(id_) for id_ in order)
-    return Outcome(tag, changes, notices=(*notices, *cascades_to(scope, changes, ids)))
+    # Without CASCADE all that goes besides is a source's progress relation, which is a part of it.
+    besides = cascades_to(scope, changes, ids) if statement.cascade else ()
+    return Outcome(tag, changes, notices=(*notices, *besides))
 
 
 def _find(scope: DdlScope, statement: Drop, name: Name) -> Item | None:
