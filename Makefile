@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 INSTALLED := .venv/.installed-$(shell cat requirements.txt pyproject.toml | sha256sum | cut -c1-16)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java classes postgresql fmt check unit test bench bench-postgres bench-versioning soak chaos demo lock
+.PHONY: help setup java classes postgresql kafka fmt check unit test bench bench-postgres bench-versioning soak chaos demo lock
 
 help: ## print this manual
 	@echo "Headwater: make demo shows it, make test proves it; both install what they need."
@@ -33,9 +33,11 @@ java: $(INSTALLED)
 classes: java
 	@scripts/setup.sh classes
 
-# After java: two runs of apt at a time would wait for each other and fail.
-postgresql: java
+postgresql: $(INSTALLED)
 	@scripts/setup.sh postgresql
+
+kafka: java
+	@scripts/setup.sh kafka
 
 fmt: $(INSTALLED) ## format the code and fix what can be fixed
 	$(BIN)/ruff format .
@@ -52,7 +54,7 @@ unit: setup ## tests of pure functions and small machines: seconds
 	$(BIN)/pytest tests/unit
 
 test: $(INSTALLED) ## everything: check, then unit, text, wire and chaos tests
-	@$(MAKE) --no-print-directory --jobs 2 check setup postgresql
+	@$(MAKE) --no-print-directory --jobs 2 check setup postgresql kafka
 	@scripts/test.sh
 
 bench: setup postgresql ## what kernels and load generators reach; numbers on the terminal and in docs/benchmarks.md

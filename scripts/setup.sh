@@ -5,6 +5,7 @@
 #   scripts/setup.sh java             Java 17 or later
 #   scripts/setup.sh classes          an archive of Java's classes, with which Spark starts in half the time
 #   scripts/setup.sh postgresql       a PostgreSQL server and psql, for the tests
+#   scripts/setup.sh kafka            a Kafka broker and a schema registry, for the tests
 #
 # System packages come by apt where that is possible (root on Debian); elsewhere it
 # says what to type and ends with status 1.  Called by make, which knows when.
@@ -14,6 +15,11 @@ cd "$(dirname "$0")/.."
 readonly venv=.venv
 readonly uv_version=0.13.7
 readonly java_major_min=17
+readonly kafka_lock=scripts/kafka.lock
+# Where the tests find Kafka: a link to what all checkouts of a user share.
+readonly kafka_link=.cache/kafka
+# Later versions also want the description of an artifact's parent, which was not to be had for the registry.
+readonly maven_copy=org.apache.maven.plugins:maven-dependency-plugin:2.10:copy
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -23,9 +29,13 @@ install_system() {
     shift
     if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
         say "installing $what: $*"
+        # Two runs of apt at a time would fail, and make starts several of us.
+        exec 9<scripts/setup.sh
+        flock 9
         export DEBIAN_FRONTEND=noninteractive
         apt-get update -qq >&2
         apt-get install -y -qq --no-install-recommends "$@" >&2
+        exec 9<&-
     else
         say "$what is needed and was not found. Type:"
         say "    sudo apt-get install -y $*"
@@ -87,13 +97,79 @@ install_postgresql() {
     install_system PostgreSQL postgresql postgresql-client
 }
 
+# kafka_files: `group artifact version type classifier sha256 file` of every line of the lock.
+kafka_files() {
+    sed '/^#/d; s/[: ]/ /g' "$kafka_lock" | awk '{
+        classifier = NF > 5 ? $5 : ""
+        print $1, $2, $3, $4, classifier == "" ? "-" : classifier, $NF, $2 "-" $3 (classifier == "" ? "" : "-") classifier "." $4
+    }'
+}
+
+# kafka_right FOLDER: whether every file there is what the lock says; names those that are not.
+kafka_right() {
+    kafka_files | awk -v folder="$1" '{ print $6 "  " folder "/" $7 }' | sha256sum --check --quiet --strict >&2
+}
+
+# kafka_fetch FOLDER: the files of the lock into a new folder.
+kafka_fetch() {
+    local folder=$1 group artifact version type classifier rest
+    command -v mvn >/dev/null || install_system Maven maven
+    say "fetching Kafka and a schema registry, 150 MB"
+    {
+        echo '<project><modelVersion>4.0.0</modelVersion><groupId>headwater</groupId><artifactId>kafka</artifactId>'
+        echo '<version>1</version><packaging>pom</packaging><build><plugins><plugin>'
+        echo '<groupId>org.apache.maven.plugins</groupId><artifactId>maven-dependency-plugin</artifactId><configuration>'
+        echo "<outputDirectory>$folder</outputDirectory><artifactItems>"
+        kafka_files | while read -r group artifact version type classifier rest; do
+            printf '<artifactItem><groupId>%s</groupId><artifactId>%s</artifactId>' "$group" "$artifact"
+            printf '<version>%s</version><type>%s</type>' "$version" "$type"
+            [ "$classifier" = - ] || printf '<classifier>%s</classifier>' "$classifier"
+            echo '</artifactItem>'
+        done
+        echo '</artifactItems></configuration></plugin></plugins></build></project>'
+    } >"$folder/pom.xml"
+    # Its own repository beside it: nothing is kept twice, and what somebody's own may have is not taken.
+    mvn --batch-mode --quiet --file "$folder/pom.xml" -Dmaven.repo.local="$folder/repository" "$maven_copy" >&2
+    rm -rf "$folder/pom.xml" "$folder/repository"
+}
+
+install_kafka() {
+    local archive cache made
+    cache=${XDG_CACHE_HOME:-$HOME/.cache}/headwater/kafka-$(sha256sum "$kafka_lock" | cut -c1-16)
+    if [ "$(readlink "$kafka_link" 2>/dev/null)" = "$cache" ] && [ -d "$cache" ]; then return; fi
+    archive=$(kafka_files | awk '$4 == "tar.gz" { print $7 }')
+    if [ ! -d "$cache" ]; then
+        mkdir -p "${cache%/*}"
+        made=$(mktemp -d "$cache.XXXXXX")
+        # shellcheck disable=SC2064  # this folder, whatever the name means then
+        trap "rm -rf '$made'" EXIT
+        kafka_fetch "$made"
+        kafka_right "$made" || {
+            say "what Maven fetched is not what $kafka_lock says"
+            exit 1
+        }
+        mkdir "$made/registry"
+        tar -xzf "$made/$archive" -C "$made/registry"
+        chmod 755 "$made"
+        # Another checkout may have been faster.
+        mv --no-target-directory "$made" "$cache" 2>/dev/null || [ -d "$cache" ]
+    elif ! kafka_right "$cache" || ! tar --compare -zf "$cache/$archive" -C "$cache/registry" >&2; then
+        say "what is in $cache is not what $kafka_lock says. Type:"
+        say "    rm -r $cache && make kafka"
+        exit 1
+    fi
+    mkdir -p "${kafka_link%/*}"
+    ln -sfn "$cache" "$kafka_link"
+}
+
 case ${1:-} in
 packages) install_packages "$2" ;;
 java) install_java ;;
 classes) make_classes ;;
 postgresql) install_postgresql ;;
+kafka) install_kafka ;;
 *)
-    say "usage: scripts/setup.sh packages STAMP | java | classes | postgresql"
+    say "usage: scripts/setup.sh packages STAMP | java | classes | postgresql | kafka"
     exit 2
     ;;
 esac
