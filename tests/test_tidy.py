@@ -53,6 +53,7 @@ IMPORT_HOMES: dict[str, tuple[str, ...]] = {
     "headwater.persist.sqlite_ledger": ("headwater/persist/opening.py",),
     "headwater.persist.sqlite_file": ("headwater/persist/sqlite_ledger.py",),
     "headwater.persist.sqlite_tables": ("headwater/persist/sqlite_ledger.py",),
+    "confluent_kafka": ("headwater/sources/kafka/",),
     "deltalake": ("headwater/persist/state.py",),
     "time": ("headwater/core/clock.py",),
     "random": ("headwater/core/clock.py",),
