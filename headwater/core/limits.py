@@ -306,6 +306,14 @@ GENERATOR_VALUE_BYTES_MAX = 16 * 1024 * 1024
 GENERATOR_KEYS_MAX = 2_000_000_000
 GENERATOR_SCALE_FACTOR_MAX = 1_000
 
+# Formats of messages
+DECODE_PAGE_ROWS = 16_384
+"""Messages are decoded so many at a time, so that what one step makes is still in a cache at the next;"""
+DECODE_PAGE_BYTES = 4 * 1024 * 1024
+"""fewer, but at least one, where they have more bytes than this."""
+AVRO_SCHEMAS_MAX = 1_000
+"""Writers' schemas that a decoder remembers; beyond that it forgets the first."""
+
 # PostgreSQL
 REPLICATION_SEGMENT_BYTES = 8 * 2**20
 """A stretch of a replication stream longer than this goes to a file, and is one task's work."""
