@@ -24,6 +24,7 @@ _FEW: Final = 24
 _NEGATIVE: Final = "a length is negative"
 _NO_BRANCH: Final = "union has no branch {}"
 _TOO_MANY: Final = "there are more elements than bytes"
+_OTHER_SIZE: Final = "elements do not have the size that is said of them"
 
 
 def width_of(schema: Schema) -> int | None:
@@ -139,12 +140,14 @@ def finder(document: Document, schema: Schema) -> Find:
         at = cursor.at.copy()
         found = _Found([], [])
         active = np.arange(len(at))
+        due = np.empty_like(at)
         while len(active) > _FEW:
             some = cursor.some(active, at)
-            left, at[active] = _counts(some, least)
+            left, at[active], due[active] = _counts(some, least)
             active, left = active[left > 0], left[left > 0]
             if width is not None:
                 found.add_even(active, at, left, width)
+                _check_sizes(cursor, active, at, due)
                 continue
             inner = active
             while len(inner) > _FEW:
@@ -153,10 +156,11 @@ def finder(document: Document, schema: Schema) -> Find:
                 left = left - 1
                 inner, left = inner[left > 0], left[left > 0]
             for owner, count in zip(inner.tolist(), left.tolist(), strict=True):
-                _walk(document, schema, cursor, owner, at, found, count)
+                _walk(document, schema, cursor, owner, at, found, count, int(due[owner]))
             active = np.setdiff1d(active, inner, assume_unique=True)
+            _check_sizes(cursor, active, at, due)
         for owner in active.tolist():
-            _walk(document, schema, cursor, owner, at, found, 0)
+            _walk(document, schema, cursor, owner, at, found, 0, -1)
         return (*found.in_order(), at)
 
     return find
@@ -193,19 +197,32 @@ class _Found:
         return owners[order], places[order]
 
 
-def _counts(cursor: Cursor, least: int) -> tuple[Places, Places]:
-    """How many elements the next blocks have; none where that is not possible.  And the places behind."""
+def _check_sizes(cursor: Cursor, owners: Places, at: Places, due: Places) -> None:
+    """A block must end where it says, if it does."""
+    wrong = owners[(due[owners] >= 0) & (due[owners] != at[owners])]
+    if len(wrong):
+        cursor.some(wrong).fault(np.ones(len(wrong), np.bool_), _OTHER_SIZE)
+        at[wrong] = cursor.end[wrong]
+
+
+def _counts(cursor: Cursor, least: int) -> tuple[Places, Places, Places]:
+    """How many elements the next blocks have, none where that is not possible; and the places behind that.
+
+    Then where a block says that it ends, -1 where it does not say so.
+    """
     count, at = whole(cursor)
+    due = np.full(len(at), -1)
     sized = np.flatnonzero(count < 0)
     if len(sized):
         # A negative count is followed by the block's size in bytes, for those who want to go past it.
-        at[sized] = whole(cursor.some(sized, at))[1]
+        size, at[sized] = whole(cursor.some(sized, at))
         count[sized] = -count[sized]
+        due[sized] = at[sized] + np.clip(size, 0, cursor.end[sized])
     bad: Mask = (count < 0) | (count > (cursor.end - at) // least)
     if bad.any():
         cursor.fault(bad, _TOO_MANY)
-        return np.where(bad, 0, count), np.where(bad, cursor.end, at)
-    return count, at
+        return np.where(bad, 0, count), np.where(bad, cursor.end, at), due
+    return count, at, due
 
 
 def _least(schema: Schema) -> int:
@@ -217,13 +234,20 @@ def _least(schema: Schema) -> int:
 
 
 def _walk(
-    document: Document, schema: Schema, cursor: Cursor, owner: int, at: Places, found: _Found, left: int
+    document: Document,
+    schema: Schema,
+    cursor: Cursor,
+    owner: int,
+    at: Places,
+    found: _Found,
+    left: int,
+    due: int,
 ) -> None:
     """What is left of one array, from inside a block or from between two on; moves `at` behind it."""
     places: list[int] = []
     begin, end = int(at[owner]), int(cursor.end[owner])
     try:
-        blocks = _blocks(document, schema, cursor.page.data.data, begin, end, left)
+        blocks = _blocks(document, schema, cursor.page.data.data, begin, end, left, due)
         for place, is_element in blocks:
             if is_element:
                 places.append(place)
@@ -267,7 +291,7 @@ def passed(document: Document, schema: Schema, data: memoryview, at: int, end: i
             case "recursive":
                 at = passed(document, document.meant(schema), data, at, end)
             case _:
-                for place, is_element in _blocks(document, schema, data, at, end, 0):
+                for place, is_element in _blocks(document, schema, data, at, end, 0, -1):
                     at = at if is_element else place
     if at > end:
         raise _Broken(ENDS_EARLY)
@@ -275,7 +299,7 @@ def passed(document: Document, schema: Schema, data: memoryview, at: int, end: i
 
 
 def _blocks(
-    document: Document, schema: Schema, data: memoryview, at: int, end: int, left: int
+    document: Document, schema: Schema, data: memoryview, at: int, end: int, left: int, due: int
 ) -> Iterator[tuple[int, bool]]:
     """The places of elements; in the end the place behind all, which is none."""
     entry = entry_of(schema)
@@ -284,9 +308,13 @@ def _blocks(
         for _ in range(left):
             yield at, True
             at = passed(document, entry, data, at, end)
+        if due >= 0 and at != due:
+            raise _Broken(_OTHER_SIZE)
         left, at = _number(data, at, end)
+        due = -1
         if left < 0:
-            left, at = -left, _number(data, at, end)[1]
+            size, at = _number(data, at, end)
+            left, due = -left, at + max(size, 0)
         if not left:
             yield at, False
             return

@@ -11,7 +11,7 @@ import json
 import random
 from collections.abc import Callable
 from decimal import Decimal
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 from uuid import UUID
 
@@ -92,6 +92,8 @@ def _spans(array: pa.Array) -> list[tuple[int, int]]:
 
 def expected(message: bytes, writer: Json, reader: Json) -> tuple[Any, ...]:
     """A message's row by fastavro; an exception of any kind where there is none."""
+    # fastavro passes over floats without seeing the end: over a whole array of them for years.
+    fastavro.schemaless_reader(io.BytesIO(message), _lengths(plain(writer)), None)
     stream = io.BytesIO(message)
     value: Any = fastavro.schemaless_reader(stream, plain(writer), plain(reader))
     if stream.read(1):
@@ -110,6 +112,25 @@ def plain(schema: Json) -> Json:
             if key not in ("logicalType", "precision", "scale")
         }
     return schema
+
+
+_NUMBERS = count()
+
+
+def _lengths(schema: Json) -> Json:
+    """Another schema of the same bytes, by which all are read that have the right lengths."""
+    if isinstance(schema, list):
+        return [_lengths(part) for part in schema]
+    if not isinstance(schema, dict):
+        return "bytes" if schema == "string" else schema
+    if schema["type"] == "enum":
+        return {"type": "record", "name": schema["name"], "fields": [{"name": "v", "type": "long"}]}
+    if schema["type"] == "map":
+        entry = [{"name": "key", "type": "bytes"}, {"name": "value", "type": _lengths(schema["values"])}]
+        return {"type": "array", "items": {"type": "record", "name": f"M{next(_NUMBERS)}", "fields": entry}}
+    fields = [{"name": one["name"], "type": _lengths(one["type"])} for one in schema.get("fields", ())]
+    made = {key: _lengths(part) for key, part in schema.items() if key in ("type", "items")}
+    return {**schema, **made, "fields": fields}
 
 
 def _fields(schema: Json, record: dict[str, Any]) -> tuple[Any, ...]:

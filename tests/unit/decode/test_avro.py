@@ -235,6 +235,17 @@ def test_arrays_in_blocks_with_and_without_sizes_are_read() -> None:
     assert raw(fixed, *[b"\x02a\x03\x04bc\0"] * MANY) == [(b"a", b"b", b"c")] * MANY
 
 
+def test_a_block_of_another_size_than_it_says_is_bad() -> None:
+    for item in ("int", {"type": "fixed", "name": "x", "size": 1}):
+        type_ = {"type": "array", "items": item}
+        for size in (b"\x06", b"\x02", b"\x01"):
+            found = raw(type_, *[b"\x03" + size + b"\x04\x06\0"] * MANY, b"\0") + raw(
+                type_, b"\x03" + size + b"\x04\x06\0"
+            )
+            why = 'Avro: field "f": elements do not have the size that is said of them'
+            assert found == [why] * MANY + [()] + [why]
+
+
 def test_of_equal_keys_of_a_map_the_last_counts() -> None:
     message = b"\x06\x02b\x02\x02a\x04\x02b\x06\0"
     assert raw({"type": "map", "values": "int"}, *[message] * MANY) == [(("a", 2), ("b", 3))] * MANY
