@@ -338,3 +338,13 @@ SNAPSHOT_SETTLE_S_MAX = 10.0
 SNAPSHOT_SETTLE_CHECK_S = 0.02
 SNAPSHOT_YIELD_S_MAX = 1
 """How long a chunk waits behind somebody who wants to change its table; then the snapshot lets them pass."""
+
+# Messages
+DECODE_SLICE_BYTES_MAX = 512 * 1024
+"""Messages are decoded so many bytes at a time, which a processor's cache still holds,"""
+DECODE_SLICE_MESSAGES_MAX = 8_192
+"""and so many of them."""
+SKELETON_BYTES_MAX = 64 * 1024
+"""JSON documents have a common form up to so many bytes without their values;"""
+SKELETON_CACHED_BYTES_MAX = 4_096
+"""how to go on with one is remembered up to so many."""

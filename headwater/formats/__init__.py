@@ -7,4 +7,6 @@ binary, binary_*      PostgreSQL's binary form: columns out, single values in
 copy, copy_binary     the data of COPY FROM
 jsonb                 the canonical text of jsonb
 columns, byte_columns what the others share: fast for most values of a column, careful with the rest
+jsonb_columns         the same as jsonb for most documents of a column at once
+spans                 texts of a column as one array of bytes
 """

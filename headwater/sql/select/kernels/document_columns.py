@@ -18,8 +18,8 @@ from headwater.core import pace
 from headwater.core.limits import KERNEL_SLICE_ROWS_MAX
 from headwater.core.types import kinds_of
 from headwater.formats.jsonb import print_string
+from headwater.formats.spans import bytes_of, missing_of, rows_of, spread, text_of
 from headwater.sql.select.kernels.kernel import Mask, Quick, constant_of
-from headwater.sql.select.kernels.numeric_columns import bytes_of, missing_of, rows_of, spread, text_of
 
 Made = tuple[pa.Array, "Mask | None"]
 

@@ -16,11 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.sql.select.kernels.kernel import Mask, Quick
+from headwater.formats.spans import Bytes, Mask, Numbers, bytes_of, missing_of, rows_of, spread, text_of
+from headwater.sql.select.kernels.kernel import Quick
 
-Numbers: TypeAlias = "npt.NDArray[np.int64]"
 Words: TypeAlias = "npt.NDArray[np.uint32]"
-Bytes: TypeAlias = "npt.NDArray[np.uint8]"
 Made = tuple[pa.Array, "Mask | None"]
 
 DIGITS_MAX: Final = 17
@@ -28,38 +27,6 @@ PART_DIGITS: Final = 16
 """Of a fraction in several parts."""
 POWERS: Final = np.array([10**n for n in range(19)], np.int64)
 POINT, _NINE, ZERO, MINUS = 46, 57, 48, 45
-
-
-def bytes_of(array: pa.Array) -> tuple[Bytes, Numbers]:
-    """The bytes of all texts, and where each begins and ends in them."""
-    _, ends, data = array.buffers()
-    offsets = np.frombuffer(ends, np.int32, len(array) + 1, array.offset * 4).astype(np.int64)
-    if data is None:
-        return np.zeros(0, np.uint8), offsets - offsets[0]
-    used = np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]]
-    return used, offsets - offsets[0]
-
-
-def missing_of(array: pa.Array) -> Mask:
-    """The rows that are NULL."""
-    if not array.null_count:
-        return np.zeros(len(array), np.bool_)
-    return array.is_null().to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
-
-
-def text_of(kind: pa.DataType, data: Bytes, offsets: Numbers, missing: Mask) -> pa.Array:
-    """The reverse of `bytes_of`."""
-    validity = pa.py_buffer(np.packbits(~missing, bitorder="little")) if missing.any() else None
-    buffers = [validity, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
-    return pa.Array.from_buffers(kind, len(missing), buffers)
-
-
-def rows_of(places: Numbers, offsets: Numbers) -> Numbers:
-    """The row in whose text each of these places is."""
-    if len(places) * 8 < len(offsets):
-        return np.searchsorted(offsets, places, "right") - 1
-    lengths = np.diff(offsets)
-    return np.repeat(np.arange(len(lengths)), lengths)[places]
 
 
 def letters(data: Bytes, offsets: Numbers) -> Mask:
@@ -271,12 +238,6 @@ def sort_key(array: pa.Array) -> Made | None:
     if negative.any():
         digits = np.where(np.repeat(negative, counts), 255 - digits, digits)
     return _keys(ends - first - (first < ends), digits, counts, some, negative, missing | odd), odd & ~missing
-
-
-def spread(starts: Numbers, lengths: Numbers) -> Numbers:
-    """The places of all bytes of all spans."""
-    begins = np.cumsum(lengths) - lengths
-    return np.asarray(np.arange(int(lengths.sum())) + np.repeat(starts - begins, lengths))
 
 
 def _keys(

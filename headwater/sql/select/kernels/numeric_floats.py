@@ -16,8 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.formats.spans import missing_of
 from headwater.sql.select.kernels.kernel import Quick
-from headwater.sql.select.kernels.numeric_columns import POWERS, Made, missing_of, shown
+from headwater.sql.select.kernels.numeric_columns import POWERS, Made, shown
 
 Floats = npt.NDArray[np.float64]
 

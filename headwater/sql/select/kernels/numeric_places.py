@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.formats.spans import Numbers, bytes_of, missing_of, spread
 from headwater.sql.select.kernels.kernel import Mask, Quick
 from headwater.sql.select.kernels.numeric_columns import (
     DIGITS_MAX,
@@ -24,13 +25,9 @@ from headwater.sql.select.kernels.numeric_columns import (
     POWERS,
     ZERO,
     Made,
-    Numbers,
-    bytes_of,
     integers,
     letters,
-    missing_of,
     shown,
-    spread,
 )
 
 _FIVE: Final = ZERO + 5

@@ -17,16 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headwater.sql.select.kernels.numeric_columns import (
-    DIGITS_MAX,
-    PART_DIGITS,
-    POWERS,
-    Made,
-    Numbers,
-    missing_of,
-    parsed,
-    placed,
-)
+from headwater.formats.spans import Numbers, missing_of
+from headwater.sql.select.kernels.numeric_columns import DIGITS_MAX, PART_DIGITS, POWERS, Made, parsed, placed
 
 Unsigned = npt.NDArray[np.uint64]
 

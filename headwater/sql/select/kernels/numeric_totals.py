@@ -18,15 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.core import pace
+from headwater.formats.spans import Numbers, missing_of
 from headwater.sql.select.kernels.kernel import Mask
-from headwater.sql.select.kernels.numeric_columns import (
-    DIGITS_MAX,
-    POWERS,
-    Numbers,
-    missing_of,
-    parsed,
-    shown,
-)
+from headwater.sql.select.kernels.numeric_columns import DIGITS_MAX, POWERS, parsed, shown
 from headwater.sql.select.kernels.numerics import exact_sum
 from headwater.sql.select.kernels.numerics import shown as shown_one
 

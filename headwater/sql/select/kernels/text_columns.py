@@ -13,16 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.core.limits import KERNEL_SLICE_BYTES_MAX, KERNEL_VALUE_BYTES_MAX
+from headwater.formats.spans import Bytes, Numbers, bytes_of, missing_of, rows_of, spread, text_of
 from headwater.sql.select.kernels.kernel import Mask, Quick, constant_of
-from headwater.sql.select.kernels.numeric_columns import (
-    Bytes,
-    Numbers,
-    bytes_of,
-    missing_of,
-    rows_of,
-    spread,
-    text_of,
-)
 
 Made = tuple[pa.Array, "Mask | None"]
 
