@@ -1,12 +1,14 @@
 """Canonical texts of a column of JSON documents, all at once.
 
-Documents of a topic have few skeletons: what is left when each string, number and literal is taken out that is no
-key.  Python reads each skeleton once and says in which order constants and values make the canonical text.
+Documents of a topic have few skeletons: what is left when each string, number and literal is taken out
+that is no key.  Python reads each skeleton once and says in which order constants and values make the
+canonical text.
 
     {"b": "x","a":1}   is   {"b": *,"a":*}   with   "x"   and   1,   which makes   {"a":  1  , "b":  "x"  }
 
-Values are looked at as columns of bytes.  One that is not canonical by itself (an exponent, an escape that needs
-none) is read by `canonical_jsonb`, once for each distinct one.  Documents that are wrong, or in doubt, are odd.
+Values are looked at as columns of bytes.  One that is not canonical by itself (an exponent, an escape
+that needs none) is read by `canonical_jsonb`, once for each distinct one.  Documents that are wrong, or
+in doubt, are odd.
 
 Not here: odd documents (jsonb.py says what is wrong with them).
 """
@@ -165,7 +167,7 @@ def _checked(data: Bytes, bare: Mask, begins: Numbers, ends: Numbers) -> tuple[N
 
 
 def _bounds(slots: _Slots, offsets: Numbers, starts: Numbers, ends: Numbers) -> Numbers:
-    """Rows and slots as one line of bounds: each row has a piece before each slot, each slot, and the rest."""
+    """Rows and slots as a line of bounds: a row has a piece before each slot, each slot, and the rest."""
     bounds = np.empty(len(offsets) + 2 * len(starts), np.int64)
     bounds[2 * slots.firsts + np.arange(len(offsets))] = offsets
     bounds[slots.pieces()] = starts
