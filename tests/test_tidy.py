@@ -55,6 +55,7 @@ IMPORT_HOMES: dict[str, tuple[str, ...]] = {
     "headwater.persist.sqlite_tables": ("headwater/persist/sqlite_ledger.py",),
     "confluent_kafka": ("headwater/sources/kafka/",),
     "deltalake": ("headwater/persist/state.py",),
+    "ptars": ("headwater/decode/",),
     "time": ("headwater/core/clock.py",),
     "random": ("headwater/core/clock.py",),
     "asyncio": (

@@ -348,3 +348,5 @@ SKELETON_BYTES_MAX = 64 * 1024
 """JSON documents have a common form up to so many bytes without their values;"""
 SKELETON_CACHED_BYTES_MAX = 4_096
 """how to go on with one is remembered up to so many."""
+PROTOC_S_MAX = 30.0
+"""Compiling a schema of Protobuf takes a tenth of a second."""
