@@ -25,7 +25,8 @@ from google.protobuf.message import DecodeError
 
 from headwater.core.errors import InvariantViolation, UserError
 from headwater.decode.protobuf_shape import Field, Shape
-from headwater.formats.arrow import INTERVAL_TYPE, arrow_type
+from headwater.formats.arrow import arrow_type
+from headwater.formats.engine_types import INTERVAL_TYPE
 from headwater.formats.jsonb import canonical_jsonb
 from headwater.formats.spans import Numbers, bytes_of, rows_of
 
