@@ -90,6 +90,10 @@ KIND_RECORDS = ("headwater/core/types.py", "headwater/formats/kinds/__init__.py"
 KIND_HOMES: dict[str, tuple[tuple[str, ...], str]] = {
     "headwater/coordinator/feed.py": (("mz_timestamp",), "the name of a column"),
     "headwater/coordinator/queries.py": (("mz_timestamp",), "a query of ours has it"),
+    **{
+        f"headwater/decode/avro_{part}.py": (("uuid",), "a type of Avro")
+        for part in ("schema", "types", "values")
+    },
     "headwater/formats/engine_types.py": (("interval",), "a stored form of that name"),
     "headwater/formats/text_numbers.py": (
         ("uint2", "uint4", "uint8", "mz_timestamp"),

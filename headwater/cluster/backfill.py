@@ -94,6 +94,7 @@ class Host(Protocol):
     """What a backfill asks of its source, from its own thread."""
 
     source_id: str
+    source_type: SourceType
     options: Mapping[str, Any]
     members: Members
     standing: Standing

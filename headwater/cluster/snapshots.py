@@ -15,14 +15,22 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from headwater.cluster.difference import DifferenceTask
 from headwater.cluster.jobs import Pool
 from headwater.cluster.shared import Shared
-from headwater.cluster.tasks import CopyTask, GroupTask, PruneTask, SnapshotTask, WidenTask, bucket_count
-from headwater.core.change import FileEntry
+from headwater.cluster.tasks import (
+    CopyTask,
+    FoldTask,
+    GroupTask,
+    PruneTask,
+    SnapshotTask,
+    WidenTask,
+    bucket_count,
+)
+from headwater.core.change import FileEntry, ReadPlan
 from headwater.core.errors import DefiniteError, TransientError
 from headwater.core.limits import (
     DELTA_COMMITS_CONCURRENT_MAX,
@@ -235,7 +243,22 @@ class Snapshots:
             earlier = self._pruned(table, earlier, files)
         if isinstance(table.point, Widened):
             return self._widened(table, table.point.base_id, earlier + files)
+        if self._host.source_type.snapshots_are_changes(table.export) and not isinstance(table.point, Copied):
+            return self._put_together(table, earlier + files)
         return earlier + files
+
+    def _put_together(self, table: Table, files: list[FileEntry]) -> list[FileEntry]:
+        """The rows that changes come to, which were read chunk by chunk."""
+        export, at = table.export, table.joined_ts
+        # The ledger does not keep of a chunk how many of its changes take rows away: any of them may.
+        tail = tuple(replace(file, ts=at, deletes=file.rows) for file in files)
+        plan = ReadPlan(export.table_id, export.stored, export.discipline, at, 0, (), tail)
+        buckets = bucket_count(self._shared.store, plan)
+        tasks = [
+            FoldTask(self._shared.store, self._claim, plan, bucket, buckets, FOLD_TASK_MEMORY_BYTES)
+            for bucket in range(buckets)
+        ]
+        return [file for file in self._shared.jobs.run(tasks, Pool.BACKFILLS) if file.rows]
 
     def _pruned(self, table: Table, earlier: list[FileEntry], later: list[FileEntry]) -> list[FileEntry]:
         """Files of an earlier point, without the rows that a later one has too."""

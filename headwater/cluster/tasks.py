@@ -81,7 +81,8 @@ class ReadTask:
         errors: dict[str, DefiniteError] = {}
         resets: set[str] = set()
         received: dict[str, Received] = {}
-        for export, found in SOURCE_TYPES[self.part.source_type].read(self.part):
+        secrets = SecretStore(self.store).get
+        for export, found in SOURCE_TYPES[self.part.source_type].read(self.part, secrets):
             id_ = export.table_id
             exports[id_] = export
             if isinstance(found, DefiniteError):
@@ -124,7 +125,7 @@ def stamp(batch: pa.RecordBatch, export: Export, ts: int, index: int) -> pa.Reco
 
 def stored_columns(batch: pa.RecordBatch, export: Export, ts: int) -> list[pa.Array]:
     """The columns of what was read as files have them: flaws are what the table wants of them."""
-    columns = [batch.column(place) for place in range(len(export.relation.columns))]
+    columns = [batch.column(place) for place in range(len(export.kept.columns))]
     return [*columns, _flaws(batch, export, ts)]
 
 
@@ -177,15 +178,22 @@ class SnapshotTask:
     chunk: SnapshotChunk
 
     def run(self, read: ReadChunk) -> FetchedFile:
-        export = self.chunk.export
-        path = state_file(export.table_id, self.as_of, self.chunk.index, self.claim)
+        export, index = self.chunk.export, self.chunk.index
+        changes = SOURCE_TYPES[self.chunk.source_type].snapshots_are_changes(export)
+        make_path = change_file if changes else state_file
+        path = make_path(export.table_id, self.as_of, index, self.claim)
+        schema = change_schema(export.stored) if changes else state_schema(export.stored)
         # The upstream goes on sending while a file is written.
         sizes: list[int] = []
         with closing(ahead(read(self.chunk))) as batches:
-            rows = in_state(_sized(batches, sizes), export, self.as_of)
-            file = write_file(self.store, path, rows, state_schema(export.stored))
+            sized = _sized(batches, sizes)
+            stamped = (stamp(batch, export, self.as_of, index) for batch in sized)
+            rows = stamped if changes else in_state(sized, export, self.as_of)
+            file = write_file(self.store, path, rows, schema)
         received = Received(file.rows, sum(sizes))
-        return FetchedFile(file.path, file.rows, file.bytes, flawed=file.flawed, received=received)
+        return FetchedFile(
+            file.path, file.rows, file.bytes, file.deletes, flawed=file.flawed, received=received
+        )
 
 
 def _sized(batches: Iterator[pa.RecordBatch], sizes: list[int]) -> Iterator[pa.RecordBatch]:
@@ -247,7 +255,10 @@ class CopyTask:
             f"{quoted(theirs)} AS {quoted(ours)}"
             for theirs, ours in zip(self.columns, self.export.relation.column_names(), strict=True)
         )
-        query = f"SELECT {named}, NULL AS {quoted(str(stored.flaws))} FROM {relation_sql(self.plan, store)}"
+        # Without flaws there are no odd keys either.
+        others = stored.column_names()[len(self.columns) :]
+        empty = ", ".join(f"NULL AS {quoted(name)}" for name in others)
+        query = f"SELECT {named}, {empty} FROM {relation_sql(self.plan, store)}"
         path = state_file(id_, self.as_of, 0, self.claim)
         inputs = (*self.plan.state, *self.plan.tail)
         return write_query(store, query, inputs, path, id_, state_schema(stored), self.memory_bytes)

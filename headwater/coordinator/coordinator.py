@@ -42,7 +42,7 @@ from headwater.coordinator.recency import Recency
 from headwater.coordinator.retained_logs import RetainedLogs
 from headwater.coordinator.sampling import Sampling
 from headwater.coordinator.session import SqlSession
-from headwater.coordinator.source_details import full_options, secrets_of
+from headwater.coordinator.source_details import full_options, secrets_of, with_registries
 from headwater.coordinator.switching import turn
 from headwater.coordinator.tables import Meant, Seen, TableWrites, WriteConflict, renamed_since
 from headwater.coordinator.timestamps import Hold, Holds, Oracle
@@ -588,7 +588,7 @@ def _ingestion(state: CatalogState, source: Item, exports: list[dict[str, Any]])
         source.ingestion.source_type,
         full_options(state, source.ingestion.options),
         source.ingestion.timestamp_interval_ms,
-        exports,
+        [with_registries(state, export) for export in exports],
         cluster.name if cluster is not None else "quickstart",
         cluster is not None and cluster.replication_factor == 0,
     )

@@ -7,7 +7,7 @@ they differ in is their kind and their statement.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,6 +29,7 @@ from headwater.sources.contract import (
     SourceType,
     Unlisted,
 )
+from headwater.sources.dialects import CONNECTION_KINDS
 from headwater.sql.cursor import Name
 from headwater.sql.encoding import Encoding, MessagePart
 from headwater.sql.options import Duration
@@ -65,15 +66,55 @@ def part_of_a_source(scope: DdlScope, part: Item, name: Name) -> UserError:
     )
 
 
-def ask(state: CatalogState, ingestion: Item, secrets: Secrets, name: str | None = None) -> Answer:
+def ask(
+    state: CatalogState,
+    ingestion: Item,
+    secrets: Secrets,
+    name: str | None = None,
+    encode: Encode | None = None,
+) -> Answer:
     """What the upstream of a source has now; with a name perhaps only what is called so."""
     source_type = SOURCE_TYPES[ingestion.ingestion.source_type]
     kept = ingestion.ingestion.options
     options = full_options(state, kept)
     found = source_type.references(options, secrets, name)
+    if encode is not None:
+        found = tuple(encode(secrets, reference) for reference in found if name in (None, reference.name))
     missing = name is not None and all(reference.name != name for reference in found)
     unlisted = source_type.unlisted(options, secrets, name) if name is not None and missing else ()
     return Answer(source_type.name, dict(kept), found, unlisted=unlisted)
+
+
+Encode = Callable[[Secrets, Reference], Reference]
+"""A reference of messages as a statement's clauses make it."""
+
+
+def encoder(scope: DdlScope, source_type: SourceType, encoding: Encoding) -> Encode | None:
+    """What FORMAT, INCLUDE and ENVELOPE make of references; None where there are no messages."""
+    encode = source_type.encode
+    if encode is None:
+        return None
+    registries = {}
+    for name in encoding.names():
+        connection = scope.names.resolve_item(name.parts, "connection")
+        wanted = CONNECTION_KINDS["CONFLUENT SCHEMA REGISTRY"]
+        if connection.connection.connection_type != wanted.type:
+            raise UserError(f"{connection.name} is not a {wanted.words} CONNECTION", "42809")
+        registries[str(name)] = (connection.id, connection.connection.options)
+    return lambda secrets, reference: encode(secrets, reference, encoding, registries)
+
+
+def formats_connections(scope: DdlScope, encoding: Encoding) -> tuple[Item, ...]:
+    """The connections that formats name."""
+    found = (scope.names.resolve_item(name.parts, "connection") for name in encoding.names())
+    return tuple({connection.id: connection for connection in found}.values())
+
+
+def named_in_full(scope: DdlScope, encoding: Encoding) -> Encoding:
+    """The clauses with the full names of connections."""
+    return encoding.rename(
+        lambda name: Name(scope.names.full_name_parts(scope.names.resolve_item(name.parts, "connection")))
+    )
 
 
 def check_goes_on(scope: DdlScope, ingestion: Item) -> None:
@@ -242,7 +283,7 @@ def shape(
     source_type = SOURCE_TYPES[ingestion.ingestion.source_type]
     options = ingestion.ingestion.options
     relation, taken = reference.relation, reference.relation.column_names()
-    if encoding is not None:
+    if encoding is not None and source_type.encode is None:
         included = _included(ingestion, encoding)
         relation = Relation((*relation.columns, *(column for column, _ in included)), relation.keys)
         taken = (*taken, *(name for _, name in included))
@@ -275,11 +316,11 @@ def _included(ingestion: Item, encoding: Encoding) -> list[tuple[Any, str]]:
     options = ingestion.ingestion.options
     what = f"with {source_type.title(options)} sources"
     offered = {column.name: column for column in source_type.metadata_columns(options)}
-    if encoding.value_format is not None and not source_type.messages:
+    if encoding.value_format is not None:
         raise UserError(
             f"FORMAT is not supported {what}", "0A000", hint="Their columns have types already; leave it out."
         )
-    if encoding.envelope_type not in (None, "none") and not source_type.messages:
+    if encoding.envelope_type not in (None, "none"):
         raise UserError(
             f"ENVELOPE {encoding.envelope} is not supported {what}", "0A000", hint="Leave it out."
         )
@@ -315,7 +356,7 @@ def fed_table(
         shape.relation if on_value_error.fails else lenient(shape.relation),
         shape.columns,
         reference.discipline,
-        (("batch", scope.batch), *on_value_error.options()),
+        (("batch", scope.batch), *reference.export_options, *on_value_error.options()),
         reference.pinned,
     )
     if on_value_error.column is not None:

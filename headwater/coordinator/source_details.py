@@ -67,3 +67,20 @@ def secrets_of(value: Any) -> set[str]:
     if isinstance(value, list):
         return set().union(*map(secrets_of, value))
     return set()
+
+
+def with_registries(state: CatalogState, export: dict[str, Any]) -> dict[str, Any]:
+    """An export as the cluster is told of it: with what its formats need to reach their registries now."""
+    ids = sorted(_registries_of(export["pinned"]["reference"]))
+    if not ids:
+        return export
+    options = {id_: dict(state.items[id_].connection.options) for id_ in ids if id_ in state.items}
+    return {**export, "options": [*export["options"], ["registries", options]]}
+
+
+def _registries_of(value: Any) -> set[str]:
+    """The ids of connections that formats are pinned with."""
+    if not isinstance(value, dict):
+        return set()
+    named = {value["registry"]} if isinstance(value.get("registry"), str) else set()
+    return named.union(*map(_registries_of, value.values()))

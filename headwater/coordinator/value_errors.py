@@ -23,7 +23,7 @@ import structlog
 from headwater.catalog.builtin.facts import ValueErrorRow
 from headwater.catalog.state import Item
 from headwater.core import flaws
-from headwater.core.change import FLAWS, ReadPlan
+from headwater.core.change import FLAWS, KEY, ReadPlan
 from headwater.core.errors import HeadwaterError, UserError
 from headwater.core.flaws import Flaws
 from headwater.core.limits import VALUE_ERRORS_LOOK_S, VALUE_ERRORS_SHOWN_MAX
@@ -147,7 +147,12 @@ class ValueErrors:
         )
         values = [text.to_text(found.column(c.name), c.type).to_pylist() for c in chosen[:-1]]
         told = found.column(FLAWS).to_pylist()
-        rows = [Row(_key(keys, [v[i] for v in values]), flaws.from_text(told[i])) for i in range(len(told))]
+        rows = []
+        for i, text_ in enumerate(told):
+            shown = {name: column[i] for name, column in zip(keys, values, strict=True)}
+            if shown.get(KEY) is None:  # all keys but those that could not be stored
+                shown.pop(KEY, None)
+            rows.append(Row(_key(tuple(shown), list(shown.values())), flaws.from_text(text_)))
         rows.sort(key=lambda row: (row.flaws.ts, row.key))
         self._answers[plan.collection_id] = (files, rows)
         return rows

@@ -10,7 +10,7 @@
     state  files with the table's columns alone, the rows as of one timestamp
 
 Tables from sources have one column more in both, _flaws: which values of a row could not be stored
-(flaws.py).
+(flaws.py).  Tables whose keys may be of that sort have another, _key: the bytes that could not become a key.
 
 The timestamp of a change is a property of its file and stands in the ledger.
 A read at T takes the newest state at or before T and the tail (state, T]; how
@@ -38,7 +38,8 @@ OP: Final = "_op"
 SEQUENCE: Final = "_sequence"
 TICK: Final = "_tick"
 FLAWS: Final = "_flaws"
-HIDDEN_COLUMNS: Final = (OP, SEQUENCE, TICK, FLAWS)
+KEY: Final = "_key"
+HIDDEN_COLUMNS: Final = (OP, SEQUENCE, TICK, FLAWS, KEY)
 
 INSERT: Final = "+"
 DELETE: Final = "-"

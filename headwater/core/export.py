@@ -12,11 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from headwater.core.change import FLAWS, Discipline
+from headwater.core.change import FLAWS, KEY, Discipline
 from headwater.core.relation import Column, Relation
-from headwater.core.types import JSONB, TEXT
+from headwater.core.types import BYTEA, JSONB, TEXT
 
 _ON_VALUE_ERROR: Final = "on_value_error"
+_ODD_KEYS: Final = "odd_keys"
+ODD_KEYS: Final = ((_ODD_KEYS, True),)
+"""Options of an export some of whose keys may be impossible to store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +91,19 @@ class Export:
         return Relation((*self.relation.columns, Column(name, JSONB)), self.relation.keys)
 
     @property
+    def kept(self) -> Relation:
+        """The table's own columns, and the one that tells odd keys apart, if it has one."""
+        if not dict(self.options).get(_ODD_KEYS, False):
+            return self.relation
+        keys = ((*self.relation.keys[0], len(self.relation.columns)),)
+        return Relation((*self.relation.columns, Column(KEY, BYTEA)), keys)
+
+    @property
     def stored(self) -> Relation:
         """The columns of its files: one of them says which values could not be stored."""
         name = self.on_value_error.column
-        if name is not None:
-            return replace(self.visible, flaws=name)
-        return Relation((*self.relation.columns, Column(FLAWS, TEXT)), self.relation.keys, FLAWS)
+        flaws = Column(FLAWS, TEXT) if name is None else Column(name, JSONB)
+        return Relation((*self.kept.columns, flaws), self.kept.keys, flaws.name)
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -339,6 +339,32 @@ SNAPSHOT_SETTLE_CHECK_S = 0.02
 SNAPSHOT_YIELD_S_MAX = 1
 """How long a chunk waits behind somebody who wants to change its table; then the snapshot lets them pass."""
 
+# Kafka
+
+KAFKA_ANSWER_S_MAX = 10
+"""How long a broker may take to answer a question."""
+KAFKA_LEADER_S_MAX = 5.0
+"""How long a partition that was just made, or is moving, may have no leader while it is asked about."""
+KAFKA_ABSENT_S = 3.0
+"""A topic that brokers have not known of for so long was deleted."""
+KAFKA_SILENCE_S_MAX = 30.0
+"""How long no message may come although there are some."""
+KAFKA_PART_MESSAGES_MIN = 50_000
+"""Fewer messages of a tick are not worth a task of their own."""
+KAFKA_BATCH_MESSAGES = 10_000
+KAFKA_BATCH_MESSAGES_FIRST = 100
+"""As long as nobody knows how large they are."""
+KAFKA_BATCH_BYTES = 32 * 1024 * 1024
+"""So many messages at once at most, and about so many bytes."""
+KAFKA_CONSUMERS_KEPT_MAX = 8
+"""Consumers that a worker keeps for the next tick."""
+KAFKA_FETCHED_AHEAD_KIB_MAX = 32 * 1024
+"""What a consumer may fetch before it is asked for."""
+KAFKA_METADATA_S = 60.0
+"""How often new partitions are looked for, unless a source says otherwise."""
+KAFKA_METADATA_S_MAX = 3_600.0
+REGISTRY_ANSWER_S_MAX = 10.0
+"""How long a schema registry may take to answer."""
 # Messages
 DECODE_SLICE_BYTES_MAX = 512 * 1024
 """Messages are decoded so many bytes at a time, which a processor's cache still holds,"""

@@ -16,6 +16,8 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from google.protobuf import descriptor_pb2
+
 from headwater.core.errors import UserError
 from headwater.core.limits import PROTOC_S_MAX
 
@@ -60,6 +62,15 @@ def descriptor_of(schema_text: str, references: Mapping[str, str]) -> bytes:
             ]
             raise UserError("invalid Protobuf schema", "22023", detail="\n".join(wrong) or None)
         return compiled.read_bytes()
+
+
+def first_message(descriptor: bytes) -> str:
+    """The full name of the first message of a schema; UserError if it has none."""
+    file = descriptor_pb2.FileDescriptorSet.FromString(descriptor).file[-1]
+    if not file.message_type:
+        raise UserError("a schema of Protobuf has no message", "22023")
+    name = file.message_type[0].name
+    return f"{file.package}.{name}" if file.package else str(name)
 
 
 def _write(folder: Path, path: str, text: str) -> None:

@@ -20,7 +20,11 @@ from headwater.sources.contract import SourceType
 
 ENTRY_POINTS: Final = "headwater.sources"
 
-_PACKAGES: Final = ("headwater.sources.load_generator", "headwater.sources.postgres")
+_PACKAGES: Final = (
+    "headwater.sources.load_generator",
+    "headwater.sources.postgres",
+    "headwater.sources.kafka",
+)
 
 
 def told_by_kinds(module: str, name: str) -> dict[str, Any]:

@@ -65,6 +65,7 @@ from headwater.core.export import Pinned as Pinned
 from headwater.core.frontier import Frontier
 from headwater.core.points import Point, Read
 from headwater.core.relation import Column, Relation
+from headwater.sql.encoding import Encoding
 
 Options = Mapping[str, Any]
 """A source's own options: JSON values, kept in the catalog, the same in every process."""
@@ -72,6 +73,9 @@ Options = Mapping[str, Any]
 Secrets = Callable[[str], bytes]
 """The value of a secret now, by its id.  Options name secrets and never hold their values."""
 
+
+Registries = Mapping[str, tuple[str, Options]]
+"""Connections that formats name, by their full names: the id of each, and its options."""
 
 Waits = Callable[[str, str], bool]
 """To be called again and again while the upstream lets one wait, with what for and what could be done;
@@ -97,6 +101,7 @@ class Reference:
     discipline: Discipline
     pinned: Pinned = field(default_factory=Pinned)  # what its exports begin with; before `pin` more than that
     absent: tuple[Absent, ...] = ()  # columns that the upstream has and that cannot be taken
+    export_options: tuple[tuple[str, Any], ...] = ()  # of whatever is made of it
     remarks: tuple[tuple[str, str], ...] = ()  # what to tell whoever makes a table of it; each with a hint
 
     def path(self) -> tuple[str, ...]:
@@ -144,7 +149,8 @@ class Unlisted:
 
 
 ReadChunk = Callable[[SnapshotChunk], Iterator[pa.RecordBatch]]
-"""The rows of a chunk, in state_schema, perhaps with FLAWS after it; each to its end before the next."""
+"""The rows of a chunk, in state_schema, perhaps with FLAWS after it, or its changes in read_schema; each to
+its end before the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +265,9 @@ class SourceType:
     """What could be ingested; with a name at least all that is called so, and perhaps nothing else."""
     open: Callable[[Options, Secrets, Frontier | None, Path, Waits], Reader]
     """(options, secrets, where the source stands (None: never read), a folder to use, waits) -> reader."""
-    read: Callable[[ReadPart], Iterator[tuple[Export, pa.RecordBatch | Reset | Received | DefiniteError]]]
+    read: Callable[
+        [ReadPart, Secrets], Iterator[tuple[Export, pa.RecordBatch | Reset | Received | DefiniteError]]
+    ]
     """Batches in read_schema, where rows have flaws with FLAWS in it (formats/arrow.py); after an error
     nothing more comes for that export.
 
@@ -286,8 +294,12 @@ class SourceType:
     """What the upstream has of this name that is no reference."""
     single_output: Callable[[Options], bool] = lambda options: False
     """Whether there is never more than one reference: a table need not name it, and may name its columns."""
-    messages: bool = False
-    """Whether what comes are messages, of which FORMAT and ENVELOPE say what they become."""
+    encode: Callable[[Secrets, Reference, Encoding, Registries], Reference] | None = None
+    """Where what comes are messages: a reference as FORMAT, INCLUDE and ENVELOPE make it; asks the registries
+    that the formats name, once.  None: there are no messages, and no such clauses."""
+    snapshots_are_changes: Callable[[Export], bool] = lambda export: False
+    """Whether chunks are changes, as ticks have them, of which several may be of one key: a state is made of
+    all of them together, in the order of the chunks."""
     metadata_columns: Callable[[Options], tuple[Column, ...]] = lambda options: ()
     """Columns that a table may INCLUDE although no reference lists them."""
     pin: Callable[[Reference, tuple[str, ...], tuple[str, ...]], Reference] | None = None

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 from headwater.catalog.builtin import registry
-from headwater.sources import kafka, mysql, told_by_kinds
+from headwater.sources import mysql, told_by_kinds
 from headwater.sources.connections import ConnectionKind
 from headwater.sources.dialect import Dialect
 from headwater.sql import connection_options, upstream
 
-_NOT_YET: Final = (mysql, kafka)
+_NOT_YET: Final = (mysql,)
 """Kinds whose statements can be read, and are refused."""
 
 DIALECTS: Final[dict[str, Dialect]] = {

@@ -10,7 +10,9 @@ import pytest
 from tests.support import kafka as brokers
 from tests.support import registry as registries
 from tests.support.kafka import KafkaServer
+from tests.support.mirror import Mirror
 from tests.support.registry import RegistryServer
+from tests.support.server import QUICK_SPARK, HeadwaterServer
 
 LOG_BYTES_SHOWN = 20_000
 USERS = {"reader": "let me in"}
@@ -47,3 +49,21 @@ def mortal_kafka() -> Iterator[KafkaServer]:
     """An upstream of two brokers that may be killed."""
     with brokers.running(brokers=2) as server:
         yield server
+
+
+@pytest.fixture
+def here(server: HeadwaterServer, kafka: KafkaServer) -> Iterator[Mirror]:
+    """A schema of the shared server, and topics, for one test."""
+    made = Mirror(server, kafka)
+    yield made
+    made.leave()
+
+
+@pytest.fixture(scope="module")
+def mortal_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadwaterServer]:
+    """A server that may be killed."""
+    made = HeadwaterServer(tmp_path_factory.mktemp("mortal") / "data", spark_conf=QUICK_SPARK)
+    try:
+        yield made.start()
+    finally:
+        made.stop()

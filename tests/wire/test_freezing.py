@@ -49,7 +49,7 @@ STATEMENTS: dict[str, Callable[[], str]] = {
 
 ENDED: dict[str, str] = {
     "a series": ENDLESS,
-    "a series of rows": "SELECT count(*) FROM generate_series(1, 100000000) AS s (x) WHERE x % 7 <> 3",
+    "a series of rows": "SELECT count(*) FROM generate_series(1, 3000000000) AS s (x) WHERE x % 7 <> 3",
     "AS OF": f"SELECT 1 AS OF ({ENDLESS})",
     "UP TO": f"SUBSCRIBE (SELECT 1) UP TO ({ENDLESS})",
     "EXECUTE": f"EXECUTE long (({ENDLESS}))",

@@ -14,6 +14,7 @@ from headwater.coordinator import legacy_sources
 from headwater.coordinator.api import Notice
 from headwater.coordinator.connection_details import check_allowed
 from headwater.coordinator.ddl import DdlScope, Outcome, Question, already_exists
+from headwater.coordinator.exports import encoder
 from headwater.coordinator.source_details import check_interval, full_options, listed
 from headwater.coordinator.source_form import legacy_syntax
 from headwater.coordinator.upstreams import Answer, answer_of, changed_meanwhile
@@ -53,11 +54,15 @@ def question(scope: DdlScope, statement: CreateSource) -> Question | None:
     if not legacy:
         _check_no_columns(dialect, upstream)
     asked = full_options(scope.state, options)
+    encode = encoder(scope, SOURCE_TYPES[dialect.source_type], statement.encoding) if legacy else None
 
     def ask(secrets: Secrets) -> Answer:
         found = dialect.examine(asked, secrets)
         notices = tuple(Notice("WARNING", text, hint=hint) for text, hint in found.warnings)
-        return Answer(dialect.source_type, {**options, **found.learnt}, found.references, notices)
+        there = found.references
+        if encode is not None:
+            there = tuple(encode(secrets, reference) for reference in there)
+        return Answer(dialect.source_type, {**options, **found.learnt}, there, notices)
 
     return ask
 

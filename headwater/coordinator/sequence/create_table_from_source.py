@@ -11,9 +11,12 @@ from headwater.coordinator.exports import (
     answer_about,
     ask,
     check_goes_on,
+    encoder,
     fed_table,
     find_reference,
+    formats_connections,
     ingestion_named,
+    named_in_full,
     shape,
     take,
     told,
@@ -41,7 +44,8 @@ def question(scope: DdlScope, statement: CreateTableFromSource) -> Question | No
     if statement.if_not_exists and scope.state.item_named(schema.id, name) is not None:
         return None
     wanted = None if statement.reference is None else statement.reference.item
-    return lambda secrets: ask(scope.state, ingestion, secrets, wanted)
+    encode = encoder(scope, SOURCE_TYPES[ingestion.ingestion.source_type], statement.encoding)
+    return lambda secrets: ask(scope.state, ingestion, secrets, wanted, encode)
 
 
 def plan(scope: DdlScope, statement: CreateTableFromSource) -> Outcome:
@@ -57,6 +61,7 @@ def plan(scope: DdlScope, statement: CreateTableFromSource) -> Outcome:
     reference = _reference(scope, source, ingestion, statement)
     shaped = shape(reference, ingestion, statement.columns, statement.encoding)
     item_id, oid = scope.new_item()
+    connections = formats_connections(scope, statement.encoding)
     rule = statement.on_value_error
     wanted = OnValueError() if rule is None else OnValueError(rule.action == "FAIL", rule.column)
     details = fed_table(
@@ -71,7 +76,7 @@ def plan(scope: DdlScope, statement: CreateTableFromSource) -> Outcome:
         "table",
         "",
         details.export.visible,
-        dependencies=(source.id,),
+        dependencies=(source.id, *(connection.id for connection in connections)),
         details=details,
         created_at_ms=scope.now_ms,
     )
@@ -80,13 +85,17 @@ def plan(scope: DdlScope, statement: CreateTableFromSource) -> Outcome:
         name=Name(scope.names.full_name_parts(item)),
         source=Name(scope.names.full_name_parts(source)),
         reference=Name(reference.path()),
+        encoding=named_in_full(scope, statement.encoding),
         if_not_exists=False,
     )
     item = replace(item, create_sql=full.render())
     return Outcome(
         tag,
         (updates.CreateItem(item),),
-        (updates.NameFree(schema.id, name), updates.ItemExists(source.id, source.name)),
+        (
+            updates.NameFree(schema.id, name),
+            *(updates.ItemExists(used.id, used.name) for used in (source, *connections)),
+        ),
         told(reference, statement.columns),
     )
 

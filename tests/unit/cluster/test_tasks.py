@@ -48,7 +48,7 @@ from headwater.persist.combine import BELOW_ZERO
 from headwater.persist.layout import spill_folder
 from headwater.persist.local import LocalStore
 from headwater.sources import SOURCE_TYPES
-from headwater.sources.contract import Export, ReadPart, Reset, SnapshotChunk
+from headwater.sources.contract import Export, ReadPart, Reset, Secrets, SnapshotChunk
 from headwater.sources.load_generator import KIND, read
 from tests.support.tables_of_files import write_changes, write_state
 from tests.unit.sources.load_generator.upstreams import ROWS_MAX, exports_of, small
@@ -279,7 +279,7 @@ def test_an_error_or_a_reset_of_one_table_leaves_the_others_as_they_are(
     options, exports = auction()
     broken, emptied = "u_bids", "u_auctions"
 
-    def reading(part: ReadPart) -> Iterator[Any]:
+    def reading(part: ReadPart, secrets: Secrets) -> Iterator[Any]:
         for export, batch in read.read(part):
             yield export, batch
             if export.table_id == broken and part.index == 1:

@@ -24,9 +24,10 @@ from headwater.coordinator.upstreams import Answer
 from headwater.core.errors import UserError
 from headwater.core.relation import Column, Relation
 from headwater.core.types import INT4, JSONB, TEXT
-from headwater.sources import SOURCE_TYPES, kafka, mysql
+from headwater.sources import SOURCE_TYPES, mysql
 from headwater.sources.contract import Reference
 from headwater.sources.dialects import DIALECTS
+from headwater.sources.kafka.grammar import GRAMMAR
 from headwater.sources.load_generator import KIND
 from headwater.sql.parse import parse_statement
 from headwater.sql.statements.create_source import CreateSource
@@ -40,13 +41,13 @@ KAFKA = (Reference((), "topic", MESSAGE, "keyed"),)
 
 @pytest.fixture(autouse=True)
 def kinds(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, single, grammar in (("mysql", False, mysql.GRAMMAR), ("kafka", True, kafka.GRAMMAR)):
+    for name, single, grammar in (("mysql", False, mysql.GRAMMAR), ("kafka", True, GRAMMAR)):
         made_up = replace(
             KIND,
             name=name,
             title=lambda options, name=name: name,  # type: ignore[misc]
             single_output=lambda options, single=single: single,  # type: ignore[misc]
-            messages=single,
+            encode=(lambda secrets, reference, encoding, registries: reference) if single else None,
             pin=lambda reference, text_columns, exclude_columns: reference,
             metadata_columns=lambda options: (),
         )

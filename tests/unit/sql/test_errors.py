@@ -44,7 +44,7 @@ SYNTAX = [
     ("CREATE SOURCE s ^WITH", "Expected FROM, found WITH"),
     (
         "CREATE SOURCE s FROM ^frob",
-        'Expected one of LOAD or POSTGRES or MYSQL or KAFKA or SQL or WEBHOOK, found identifier "frob"',
+        'Expected one of LOAD or POSTGRES or KAFKA or MYSQL or SQL or WEBHOOK, found identifier "frob"',
     ),
     ("CREATE SOURCE s FROM LOAD ^AUCTION", "Expected GENERATOR, found AUCTION"),
     ("CREATE SOURCE s FROM MYSQL ^m", 'Expected CONNECTION, found identifier "m"'),

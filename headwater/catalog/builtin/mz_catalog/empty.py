@@ -52,18 +52,8 @@ RELATIONS: Final[tuple[BuiltinTable, ...]] = empty(
         create_sql text
         redacted_create_sql text
 
-    mz_kafka_connections (115): Facts of Kafka connections.
-        id text
-        brokers text[]
-        sink_progress_topic text
-
     mz_kafka_sinks (117): Facts of Kafka sinks.
         id text
-        topic text
-
-    mz_kafka_sources (116): Facts of Kafka sources.
-        id text
-        group_id_prefix text
         topic text
 
     mz_list_types (133): The named list types.

@@ -1,0 +1,164 @@
+"""How a Kafka broker is reached: settings of the client library, short questions, errors.
+
+    options of a connection (JSON, from the catalog)
+      + values of its secrets, asked for now
+      = settings of librdkafka
+
+Certificates and keys are handed over as text, never as files.  All questions have a bound in time.
+
+Not here: reading messages (consume.py), what topics have (topic.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Any, Final, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from headwater.core.errors import TransientError, UserError
+from headwater.core.limits import KAFKA_ANSWER_S_MAX
+from headwater.sources.contract import Secrets
+
+T = TypeVar("T")
+
+NAMESPACE: Final = "kafka"
+_SASL: Final = "SASL"
+_REACHABLE: Final = (
+    "See to it that the broker runs and that BROKER names where it listens, as this machine sees it."
+)
+
+
+def settings(connection: Mapping[str, Any], secrets: Secrets) -> dict[str, Any]:
+    """Of a client of whichever sort."""
+    made: dict[str, Any] = {
+        "bootstrap.servers": ",".join(connection["brokers"]),
+        "client.id": "headwater",
+        "security.protocol": connection["security_protocol"],
+        "socket.connection.setup.timeout.ms": KAFKA_ANSWER_S_MAX * 1000,
+        "socket.timeout.ms": KAFKA_ANSWER_S_MAX * 1000,
+        "reconnect.backoff.max.ms": 2_000,
+        "log_level": 0,
+    }
+    if connection["security_protocol"].startswith(_SASL):
+        made["sasl.mechanism"] = connection["sasl_mechanisms"]
+        made["sasl.username"] = _text(connection, "sasl_username", secrets)
+        made["sasl.password"] = _text(connection, "sasl_password", secrets)
+    for setting, option in (
+        ("ssl.ca.pem", "ssl_certificate_authority"),
+        ("ssl.certificate.pem", "ssl_certificate"),
+        ("ssl.key.pem", "ssl_key"),
+    ):
+        value = _text(connection, option, secrets)
+        if value is not None:
+            made[setting] = value
+    return made
+
+
+def _text(connection: Mapping[str, Any], option: str, secrets: Secrets) -> str | None:
+    kept = connection.get(option)
+    if kept is None:
+        return None
+    if "secret" in kept:
+        return secrets(kept["secret"]).decode()
+    return str(kept["text"])
+
+
+def fingerprint(made: Mapping[str, Any]) -> str:
+    """What tells settings apart, without their secrets being kept anywhere."""
+    return hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()
+
+
+class Trouble:
+    """Hears why brokers cannot be reached: the client library tells it on the side."""
+
+    def __init__(self) -> None:
+        self._last: KafkaError | None = None
+
+    def __call__(self, error: KafkaError) -> None:
+        if self._last is None or error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self._last = error
+
+    def reason(self, error: KafkaError) -> KafkaError:
+        """The better one of what an answer says and of what was heard before."""
+        vague = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN)
+        return self._last if self._last is not None and error.code() in vague else error
+
+
+class Admin:
+    """Short questions to the brokers."""
+
+    def __init__(self, connection: Mapping[str, Any], secrets: Secrets) -> None:
+        self.brokers = ",".join(connection["brokers"])
+        self._trouble = Trouble()
+        try:
+            config: dict[str, Any] = {**settings(connection, secrets), "error_cb": self._trouble}
+            self._client = AdminClient(config)
+        except (KafkaException, ValueError) as error:
+            raise TransientError(f"{NAMESPACE}: {_message(error)}") from error
+
+    def ask(self, question: Callable[[AdminClient], T]) -> T:
+        """TransientError with the reason if there is no answer in time."""
+        try:
+            return question(self._client)
+        except KafkaException as error:
+            self._client.poll(0)
+            raise trouble(self._trouble.reason(error.args[0]), self.brokers) from error
+
+    def answers(self, question: Callable[[AdminClient], Mapping[Any, Future[Any]]]) -> dict[Any, Any]:
+        """What came of each of several questions: an answer, or the KafkaError that it got."""
+        found: dict[Any, Any] = {}
+        for asked, future in self.ask(question).items():
+            try:
+                found[asked] = future.result(KAFKA_ANSWER_S_MAX + 1)
+            except KafkaException as error:
+                found[asked] = error.args[0]
+            except TimeoutError as error:
+                raise trouble(
+                    self._trouble.reason(KafkaError(KafkaError._TIMED_OUT)), self.brokers
+                ) from error
+        self._client.poll(0)
+        return found
+
+    def refused(self, error: KafkaError) -> TransientError:
+        """An error that an answer consists of."""
+        return trouble(self._trouble.reason(error), self.brokers)
+
+
+def trouble(error: KafkaError, brokers: str) -> TransientError:
+    """Why brokers gave no answer, and what could be done."""
+    code, hint = error.code(), _REACHABLE
+    if code in (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED):
+        hint = (
+            "ALTER CONNECTION .. SET (SASL USERNAME .., SASL PASSWORD ..), or let the user in at the broker."
+        )
+    elif code == KafkaError._SSL:
+        hint = "Look at SECURITY PROTOCOL and at the certificates of the connection."
+    elif code in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED):
+        hint = "Grant READ and DESCRIBE on the topic to the user of the connection."
+    return TransientError(f'{NAMESPACE}: {_shown(error)} at "{brokers}"', hint=hint)
+
+
+def _shown(error: KafkaError) -> str:
+    return f"{error.name().strip('_').lower().replace('_', ' ')}: {error.str()}"
+
+
+def _message(error: Exception) -> str:
+    inner = error.args[0] if error.args else error
+    return inner.str() if isinstance(inner, KafkaError) else str(inner)
+
+
+def validate(connection: Mapping[str, Any], secrets: Secrets) -> None:
+    """UserError unless the brokers let us in now."""
+    detail = f'The connection is to "{",".join(connection["brokers"])}".'
+    try:
+        Admin(connection, secrets).ask(lambda client: client.list_topics(timeout=KAFKA_ANSWER_S_MAX))
+    except TransientError as error:
+        reason = str(error).removeprefix(f"{NAMESPACE}: ")
+        raise UserError(
+            f"Meta data fetch error: {reason}", "58000", detail=detail, hint=error.hint
+        ) from error

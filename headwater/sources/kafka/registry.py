@@ -1,0 +1,185 @@
+"""A schema registry that speaks Confluent's protocol: subjects, schemas by number, what they refer to.
+
+Schemas never change, so each process keeps those it has seen: nothing is asked while no new one comes.
+
+Not here: what schemas mean (decode/).
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+from headwater.core.errors import TransientError, UserError
+from headwater.core.limits import REGISTRY_ANSWER_S_MAX
+from headwater.sources.contract import Secrets
+
+_ACCEPTED: Final = "application/vnd.schemaregistry.v1+json, application/json"
+_DEPTH_MAX: Final = 16
+
+_seen: dict[tuple[str, int], Schema] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Another schema that a schema uses, by the name that it uses."""
+
+    name: str
+    subject: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A schema of a registry; `type` is AVRO, PROTOBUF or JSON."""
+
+    id: int
+    type: str
+    text: str
+    references: tuple[Reference, ...] = ()
+
+
+class NotFound(Exception):
+    """The registry has no such thing."""
+
+
+class Registry:
+    """A registry behind a connection."""
+
+    def __init__(self, connection: Mapping[str, Any], secrets: Secrets) -> None:
+        self.url: str = connection["url"]
+        self._connection = connection
+        self._secrets = secrets
+
+    def subjects(self) -> list[str]:
+        """All there are; whoever gets an answer may use the registry."""
+        found: list[str] = self._get("/subjects")
+        return found
+
+    def latest(self, subject: str) -> Schema | None:
+        """The newest schema of a subject; None if there is no such subject."""
+        try:
+            return self._schema(self._get(f"/subjects/{quote(subject, safe='')}/versions/latest"))
+        except NotFound:
+            return None
+
+    def by_id(self, id_: int) -> Schema:
+        """The schema with this number; TransientError if there is none."""
+        known = _seen.get((self.url, id_))
+        if known is not None:
+            return known
+        try:
+            told = self._get(f"/schemas/ids/{id_}")
+        except NotFound:
+            raise TransientError(
+                f'kafka: schema registry "{self.url}" has no schema {id_}, by which a message was written',
+                hint="Register it again with this number, or let the connection name the registry that has"
+                " it.",
+            ) from None
+        found = _seen[self.url, id_] = self._schema({**told, "id": id_})
+        return found
+
+    def referred(self, schema: Schema) -> dict[str, Schema]:
+        """All that a schema uses, by name, and what these use; those that are used come first."""
+        found: dict[str, Schema] = {}
+        self._gather(schema, found, 0)
+        return found
+
+    def _gather(self, schema: Schema, found: dict[str, Schema], depth: int) -> None:
+        if depth > _DEPTH_MAX:
+            raise UserError("schemas refer to each other too deeply", "22023")
+        for reference in schema.references:
+            if reference.name in found:
+                continue
+            path = f"/subjects/{quote(reference.subject, safe='')}/versions/{reference.version}"
+            try:
+                used = self._schema(self._get(path))
+            except NotFound:
+                raise TransientError(
+                    f'kafka: schema registry "{self.url}" has no version {reference.version} of subject'
+                    f' "{reference.subject}", to which another schema refers'
+                ) from None
+            self._gather(used, found, depth + 1)
+            found[reference.name] = used
+
+    @staticmethod
+    def _schema(told: Mapping[str, Any]) -> Schema:
+        references = tuple(
+            Reference(one["name"], one["subject"], int(one["version"]))
+            for one in told.get("references") or ()
+        )
+        return Schema(int(told["id"]), told.get("schemaType") or "AVRO", told["schema"], references)
+
+    def _get(self, path: str) -> Any:
+        """TransientError unless there is an answer in time; NotFound if it is that there is no such thing."""
+        place = urlsplit(self.url)
+        connection = self._connect(place.scheme, place.hostname or "", place.port)
+        try:
+            connection.request("GET", path, headers=self._headers())
+            answer = connection.getresponse()
+            body = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            reason = str(error) or type(error).__name__
+            raise TransientError(
+                f'kafka: could not reach schema registry "{self.url}": {reason}',
+                hint="See to it that the registry runs and that URL is where it listens.",
+            ) from error
+        finally:
+            connection.close()
+        if answer.status == 404:
+            raise NotFound(path)
+        if answer.status != 200:
+            hint = "Look at USER and PASSWORD of the connection." if answer.status in (401, 403) else None
+            raise TransientError(
+                f'kafka: schema registry "{self.url}" answered {answer.status} {answer.reason}', hint=hint
+            )
+        try:
+            return json.loads(body)
+        except ValueError as error:
+            raise TransientError(
+                f'kafka: schema registry "{self.url}" answered with something that is no JSON',
+                hint="Let URL name a registry that speaks Confluent's protocol.",
+            ) from error
+
+    def _connect(self, scheme: str, host: str, port: int | None) -> http.client.HTTPConnection:
+        if scheme != "https":
+            return http.client.HTTPConnection(host, port, timeout=REGISTRY_ANSWER_S_MAX)
+        return http.client.HTTPSConnection(host, port, timeout=REGISTRY_ANSWER_S_MAX, context=self._trust())
+
+    def _trust(self) -> ssl.SSLContext:
+        authority = self._value("ssl_certificate_authority")
+        return ssl.create_default_context(cadata=authority)
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Accept": _ACCEPTED}
+        user = self._value("user")
+        if user is not None:
+            login = f"{user}:{self._value('password') or ''}".encode()
+            headers["Authorization"] = f"Basic {base64.b64encode(login).decode()}"
+        return headers
+
+    def _value(self, option: str) -> str | None:
+        kept = self._connection.get(option)
+        if kept is None or isinstance(kept, str):
+            return kept
+        return self._secrets(kept["secret"]).decode() if "secret" in kept else str(kept["text"])
+
+
+def validate(connection: Mapping[str, Any], secrets: Secrets) -> None:
+    """UserError unless the registry answers."""
+    try:
+        Registry(connection, secrets).subjects()
+    except NotFound:
+        raise UserError(
+            f'"{connection["url"]}" is no schema registry: it has no /subjects',
+            "58000",
+            hint="Let URL name a registry that speaks Confluent's protocol.",
+        ) from None
+    except TransientError as error:
+        raise UserError(str(error).removeprefix("kafka: "), "58000", hint=error.hint) from error

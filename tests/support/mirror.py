@@ -1,0 +1,153 @@
+"""Topics and what a server makes of them, for a test that has both for itself.
+
+    here.topic(partitions=2)                a topic that is gone after the test
+    here.source(topic)                      CREATE SOURCE s over it, in the test's schema
+    here.run("CREATE TABLE ..")
+    here.produce(topic, [(b"k", b"v")])     also waits until the sources have read it
+    here.rows("SELECT * FROM t")
+
+A schema of the server, with a connection `k` to the brokers.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from collections.abc import Iterable
+from typing import Any
+
+import fastavro
+import psycopg
+import pytest
+
+from headwater.core.clock import unique_name
+from tests.support.kafka import KafkaServer
+from tests.support.registry import RegistryServer
+from tests.support.server import HeadwaterServer, eventually
+from tests.support.topics import Row
+
+INTERVAL = "TIMESTAMP INTERVAL '200ms'"
+READ_S_MAX = 60.0
+
+
+class Mirror:
+    """A schema of a server, and topics of its own."""
+
+    def __init__(self, server: HeadwaterServer, kafka: KafkaServer) -> None:
+        self.server, self.kafka = server, kafka
+        self.schema = f"k{unique_name()[:12]}"
+        self.session = server.connect()
+        self.topics: list[str] = []
+        self._topic_of: dict[str, str] = {}
+        self.run(f"CREATE SCHEMA {self.schema}")
+        self.enter()
+        self.run(f"CREATE CONNECTION k TO KAFKA (BROKER '{kafka.address()}', SECURITY PROTOCOL PLAINTEXT)")
+
+    def enter(self) -> None:
+        """With a new session: that of before is gone with a server that was killed."""
+        self.session.close()
+        self.session = self.server.connect()
+        self.run(f"SET search_path = {self.schema}")
+
+    def leave(self) -> None:
+        """Nothing is left, here and upstream."""
+        self.session.close()
+        self.server.query(f"DROP SCHEMA {self.schema} CASCADE")
+        for topic in self.topics:
+            self.kafka.delete_topic(topic)
+
+    # Upstream
+
+    def topic(self, partitions: int = 1, **config: Any) -> str:
+        """A new topic; its name."""
+        name = f"{self.schema}-{len(self.topics)}"
+        self.kafka.create_topic(name, partitions, **config)
+        self.topics.append(name)
+        return name
+
+    def produce(self, topic: str, rows: Iterable[Row]) -> None:
+        """Rows that all sources of the topic have read when it returns."""
+        self.kafka.produce(topic, rows)
+        self.wait(topic)
+
+    def wait(self, topic: str, within_s: float = READ_S_MAX) -> None:
+        """Until the sources of a topic have read what is in it."""
+        ends = self.kafka.end_offsets(topic)
+        for source, of in self._topic_of.items():
+            if of == topic:
+                eventually(lambda source=source: self._read(source, ends), within_s=within_s)  # type: ignore[misc]
+
+    def offsets(self, source: str = "s") -> dict[int, int]:
+        """By partition, what a source has read."""
+        found = self.rows(f'SELECT partition::text, "offset" FROM {source}')
+        closed = [(text, offset) for text, offset in found if text.startswith("[")]
+        return {int(text[1:].partition(",")[0]): int(offset) for text, offset in closed}
+
+    def _read(self, source: str, ends: dict[int, int]) -> bool:
+        return self.offsets(source) == ends
+
+    # Here
+
+    def source(
+        self, topic: str, name: str = "s", *, options: str = "", clauses: str = "", connection: str = "k"
+    ) -> None:
+        """A source over a topic; one with clauses has its progress beside it."""
+        self.run(
+            f"CREATE SOURCE {name} FROM KAFKA CONNECTION {connection} (TOPIC '{topic}'{options})"
+            f" {clauses} WITH ({INTERVAL})"
+        )
+        self._topic_of[f"{name}_progress" if clauses else name] = topic
+
+    def forget(self, source: str) -> None:
+        """It is not waited for any more."""
+        self._topic_of.pop(source, None)
+
+    def run(self, *texts: str) -> None:
+        for text in texts:
+            self.session.execute(text.encode())
+
+    def rows(self, text: str) -> list[tuple[Any, ...]]:
+        return self.session.execute(text.encode()).fetchall()
+
+    def error(self, text: str) -> psycopg.errors.Diagnostic:
+        """What a statement is refused with."""
+        with pytest.raises(psycopg.Error) as caught:
+            self.session.execute(text.encode())
+        return caught.value.diag
+
+    def refused(self, text: str) -> str:
+        return str(self.error(text).message_primary)
+
+    def status(self, name: str) -> tuple[str, str | None]:
+        """Of a source or a table: the word and the error."""
+        (found,) = self.rows(
+            "SELECT s.status, s.error FROM mz_internal.mz_source_statuses s JOIN mz_objects o ON o.id = s.id"
+            f" JOIN mz_schemas m ON m.id = o.schema_id WHERE m.name = '{self.schema}' AND o.name = '{name}'"
+        )
+        return found[0], found[1]
+
+    def columns(self, name: str) -> list[tuple[str, bool, str]]:
+        """Name, whether it may be NULL, type."""
+        return [(row[0], row[1], row[2]) for row in self.rows(f"SHOW COLUMNS FROM {name}")]
+
+    def registry(self, registry: RegistryServer, name: str = "csr") -> None:
+        """A connection to it."""
+        self.run(f"CREATE CONNECTION {name} TO CONFLUENT SCHEMA REGISTRY (URL '{registry.url}')")
+
+
+def record(name: str, /, **fields: Any) -> str:
+    """An Avro schema: a field is its type, or the whole of it."""
+    made = [
+        {"name": field, **(type_ if isinstance(type_, dict) and "default" in type_ else {"type": type_})}
+        for field, type_ in fields.items()
+    ]
+    return json.dumps({"type": "record", "name": name, "fields": made})
+
+
+def avro(id_: int, schema: str, value: Any) -> bytes:
+    """A message as Confluent's serializers write it."""
+    out = io.BytesIO()
+    out.write(b"\0" + struct.pack(">i", id_))
+    fastavro.schemaless_writer(out, fastavro.parse_schema(json.loads(schema)), value)
+    return out.getvalue()
