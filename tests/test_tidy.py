@@ -418,7 +418,6 @@ def test_nobody_compares_the_name_of_a_kind_of_source() -> None:
     allowed = {
         ("headwater/coordinator/variables.py", "postgres"),  # a style of intervals
         ("headwater/sql/statements/create_connection.py", "mysql"),
-        ("headwater/sql/statements/create_connection.py", "kafka"),
     }
     offending = []
     for module in modules("headwater/"):

@@ -96,18 +96,12 @@ HINT: It is one of disable, require, verify-ca, verify-full.
 42809: pg is a connection not a secret
 
 # Kinds that are known by name.
-! CREATE CONNECTION c TO KAFKA (BROKER 'b:9092');
-0A000: KAFKA connections not yet supported
-POSITION: 24
-
 ! CREATE CONNECTION c TO MYSQL (HOST h);
 0A000: MYSQL connections not yet supported
+POSITION: 24
 
 ! CREATE CONNECTION c TO SQL SERVER (HOST h);
 0A000: SQL SERVER connections not yet supported
-
-! CREATE CONNECTION c TO CONFLUENT SCHEMA REGISTRY (URL 'http://h');
-0A000: CONFLUENT SCHEMA REGISTRY connections not yet supported
 
 ! CREATE CONNECTION c TO SSH TUNNEL (HOST h);
 0A000: SSH TUNNEL connections not yet supported
@@ -116,7 +110,32 @@ POSITION: 24
 0A000: AWS PRIVATELINK connections not yet supported
 
 ! CREATE CONNECTION c TO ORACLE (HOST h);
-42601: Expected one of POSTGRES or MYSQL or SQL or KAFKA or CONFLUENT or AWS or SSH or GCP or ICEBERG, found identifier "oracle"
+42601: Expected one of POSTGRES or KAFKA or CONFLUENT or MYSQL or SQL or AWS or SSH or GCP or ICEBERG, found identifier "oracle"
+
+# Brokers and registries.
+! CREATE CONNECTION c TO KAFKA (SECURITY PROTOCOL PLAINTEXT);
+22023: invalid CONNECTION: must set one of BROKER, BROKERS, or AWS PRIVATELINK
+
+! CREATE CONNECTION c TO KAFKA (BROKER 'a:1', BROKERS ('b:1'));
+22023: invalid CONNECTION: can only set one of BROKER, BROKERS, or AWS PRIVATELINK
+
+! CREATE CONNECTION c TO KAFKA (BROKER 'a:1,b:1');
+22023: invalid CONNECTION: cannot specify multiple Kafka broker addresses in one string
+HINT: BROKERS ('a:9092', 'b:9092')
+
+! CREATE CONNECTION c TO KAFKA (BROKER 'a:1', SECURITY PROTOCOL 'SSH');
+22023: invalid CONNECTION: unknown security protocol: SSH
+HINT: It is one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL.
+
+! CREATE CONNECTION c TO KAFKA (BROKER 'a:1', SASL USERNAME 'u');
+22023: invalid CONNECTION: SASL MECHANISMS must be specified
+
+! CREATE CONNECTION c TO CONFLUENT SCHEMA REGISTRY (USER 'u');
+22023: invalid CONNECTION: must specify URL
+
+! CREATE CONNECTION c TO CONFLUENT SCHEMA REGISTRY (URL 'http://h/path');
+22023: invalid CONNECTION: URL must have an empty path
+HINT: Write http://host:port.
 
 # Validation: nothing is made when it fails.
 ! CREATE CONNECTION c TO POSTGRES (HOST '127.0.0.1', PORT 1, DATABASE d, USER u);

@@ -69,9 +69,7 @@ ENDED: dict[str, str] = {
     "a document": """SELECT ('[' || repeat('"a", ', 10000000) || '1]')::jsonb -> 3""",
     "letters": "SELECT initcap(repeat('ab ', 20000000))",
     "an aggregate": "SELECT variance(x::numeric) FROM generate_series(1, 5000000) AS s (x)",
-    "parts of a text": "SELECT cardinality(string_to_array(repeat('ab,cd,', 8300000), ','))",
     "parts by an expression": "SELECT cardinality(regexp_split_to_array(repeat('ab,cd,', 8300000), ','))",
-    "elements": "SELECT count(*) FROM unnest(string_to_array(repeat('ab,cd,', 8300000), ',')) AS s (x)",
     "a document of rows": "SELECT length(jsonb_agg(x / 3.7)::text) FROM generate_series(1, 2000000) s (x)",
     "a series of numerics": "SELECT count(*) FROM generate_series(0.5, 900000, 1) AS s (x)",
     "a row of arrays": (
