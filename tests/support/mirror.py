@@ -42,13 +42,14 @@ class Mirror:
         self._topic_of: dict[str, str] = {}
         self.run(f"CREATE SCHEMA {self.schema}")
         self.enter()
-        self.run(f"CREATE CONNECTION k TO KAFKA (BROKER '{kafka.address()}', SECURITY PROTOCOL PLAINTEXT)")
+        brokers = ", ".join(f"'{address}'" for address in kafka.address().split(","))
+        self.run(f"CREATE CONNECTION k TO KAFKA (BROKERS ({brokers}), SECURITY PROTOCOL PLAINTEXT)")
 
     def enter(self) -> None:
         """With a new session: that of before is gone with a server that was killed."""
         self.session.close()
         self.session = self.server.connect()
-        self.run(f"SET search_path = {self.schema}")
+        self.run(f"SET search_path = {self.schema}", f"SET statement_timeout = '{READ_S_MAX:.0f}s'")
 
     def leave(self) -> None:
         """Nothing is left, here and upstream."""
@@ -70,6 +71,11 @@ class Mirror:
         """Rows that all sources of the topic have read when it returns."""
         self.kafka.produce(topic, rows)
         self.wait(topic)
+
+    def settle(self, topic: str) -> None:
+        """Until no transaction is open: the broker ends those a little after it has said so."""
+        ends = self.kafka.end_offsets
+        eventually(lambda: ends(topic) == ends(topic, committed=False))
 
     def wait(self, topic: str, within_s: float = READ_S_MAX) -> None:
         """Until the sources of a topic have read what is in it."""

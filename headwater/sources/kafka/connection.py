@@ -20,6 +20,7 @@ from typing import Any, Final, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
+from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import TransientError, UserError
 from headwater.core.limits import KAFKA_ANSWER_S_MAX
 from headwater.sources.contract import Secrets
@@ -28,6 +29,9 @@ T = TypeVar("T")
 
 NAMESPACE: Final = "kafka"
 _SASL: Final = "SASL"
+_GLANCE_S: Final = 0.5
+"""So often it is looked whether there is a reason not to wait any longer."""
+_HOPELESS: Final = (KafkaError._ALL_BROKERS_DOWN, KafkaError._AUTHENTICATION, KafkaError._SSL)
 _REACHABLE: Final = (
     "See to it that the broker runs and that BROKER names where it listens, as this machine sees it."
 )
@@ -78,8 +82,10 @@ class Trouble:
 
     def __init__(self) -> None:
         self._last: KafkaError | None = None
+        self.hopeless = False  # whether it is of no use to wait for an answer
 
     def __call__(self, error: KafkaError) -> None:
+        self.hopeless |= error.code() in _HOPELESS
         if self._last is None or error.code() != KafkaError._ALL_BROKERS_DOWN:
             self._last = error
 
@@ -103,29 +109,47 @@ class Admin:
 
     def ask(self, question: Callable[[AdminClient], T]) -> T:
         """TransientError with the reason if there is no answer in time."""
+        self._trouble.hopeless = False
         try:
             return question(self._client)
         except KafkaException as error:
-            self._client.poll(0)
-            raise trouble(self._trouble.reason(error.args[0]), self.brokers) from error
+            raise self.refused(error.args[0]) from error
+
+    def brokers_known(self) -> None:
+        """TransientError unless there is a broker that lets us in; as soon as that is clear."""
+        deadline = SYSTEM_CLOCK.monotonic_s() + KAFKA_ANSWER_S_MAX
+        while True:
+            try:
+                self.ask(lambda client: client.list_topics(timeout=_GLANCE_S))
+                return
+            except TransientError:
+                if self._trouble.hopeless or SYSTEM_CLOCK.monotonic_s() > deadline:
+                    raise
 
     def answers(self, question: Callable[[AdminClient], Mapping[Any, Future[Any]]]) -> dict[Any, Any]:
         """What came of each of several questions: an answer, or the KafkaError that it got."""
         found: dict[Any, Any] = {}
         for asked, future in self.ask(question).items():
             try:
-                found[asked] = future.result(KAFKA_ANSWER_S_MAX + 1)
+                found[asked] = self._result(future)
             except KafkaException as error:
                 found[asked] = error.args[0]
-            except TimeoutError as error:
-                raise trouble(
-                    self._trouble.reason(KafkaError(KafkaError._TIMED_OUT)), self.brokers
-                ) from error
         self._client.poll(0)
         return found
 
+    def _result(self, future: Future[T]) -> T:
+        deadline = SYSTEM_CLOCK.monotonic_s() + KAFKA_ANSWER_S_MAX + 1
+        while True:
+            try:
+                return future.result(_GLANCE_S)
+            except TimeoutError as error:
+                self._client.poll(0)
+                if self._trouble.hopeless or SYSTEM_CLOCK.monotonic_s() > deadline:
+                    raise self.refused(KafkaError(KafkaError._TIMED_OUT)) from error
+
     def refused(self, error: KafkaError) -> TransientError:
         """An error that an answer consists of."""
+        self._client.poll(0)
         return trouble(self._trouble.reason(error), self.brokers)
 
 
@@ -156,7 +180,7 @@ def validate(connection: Mapping[str, Any], secrets: Secrets) -> None:
     """UserError unless the brokers let us in now."""
     detail = f'The connection is to "{",".join(connection["brokers"])}".'
     try:
-        Admin(connection, secrets).ask(lambda client: client.list_topics(timeout=KAFKA_ANSWER_S_MAX))
+        Admin(connection, secrets).brokers_known()
     except TransientError as error:
         reason = str(error).removeprefix(f"{NAMESPACE}: ")
         raise UserError(

@@ -58,12 +58,26 @@ class KafkaReader:
         self._topic: Topic | None = None
         self._described_s = float("-inf")
         self.start: Frontier = Offsets(options["topic_id"], tuple(options["start"]))
+        self._reached = Offsets("", ()) if stands_at is None else offsets_of(stands_at)
         self.continues = True
         self.waiting: tuple[str, str] | None = None
 
     def probe(self, now_ms: int) -> Frontier:
         topic = self._known()
-        return Offsets(topic.id, ends(self._admin, topic))
+        deadline = SYSTEM_CLOCK.monotonic_s() + KAFKA_ABSENT_S
+        while not self._reached <= (found := self._end(topic)):
+            self._described()  # it may be another one
+            if SYSTEM_CLOCK.monotonic_s() > deadline:
+                raise recreated(self._name)
+            SYSTEM_CLOCK.sleep(_AGAIN_S)
+        self._reached = found
+        return found
+
+    def _end(self, topic: Topic) -> Offsets:
+        """Where the topic ends, or where the source is to begin if that is still to come."""
+        start = offsets_of(self.start)
+        last = (max(end, start.of(number)) for number, end in enumerate(ends(self._admin, topic)))
+        return Offsets(topic.id, tuple(last))
 
     def _known(self) -> Topic:
         """The topic, with partitions that are new if it is time to look for them."""

@@ -66,6 +66,8 @@ def decoder_of(pinned: PinnedFormat, export: Export, secrets: Secrets) -> Decode
     """Of a part; schemas that a message names are asked of the registry, once."""
 
     def schema_of(id_: int) -> str:
+        if id_ == pinned.schema_id:
+            return str(pinned.details["schema"])
         registry = Registry(dict(export.options)["registries"][pinned.registry], secrets)
         return avro_text(registry, registry.by_id(id_))
 

@@ -23,22 +23,31 @@ from headwater.sql import formats as written
 
 @dataclass(frozen=True, slots=True)
 class PinnedFormat:
-    """A format with all that is needed to decode; `registry` is the id of a connection."""
+    """A format with all that is needed to decode; `registry` is the id of a connection.
+
+    `schema_id` is the registry's number of the schema in `details`: for messages with it nobody is asked.
+    """
 
     format: str
     details: Mapping[str, Any] = field(default_factory=dict)
     registry: str | None = None
+    schema_id: int | None = None
 
     @property
     def columns(self) -> tuple[Column, ...]:
         return FORMATS[self.format].columns(self.details)
 
     def to_json(self) -> dict[str, Any]:
-        return {"format": self.format, "details": dict(self.details), "registry": self.registry}
+        return {
+            "format": self.format,
+            "details": dict(self.details),
+            "registry": self.registry,
+            "schema_id": self.schema_id,
+        }
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> PinnedFormat:
-        return PinnedFormat(value["format"], value["details"], value["registry"])
+        return PinnedFormat(value["format"], value["details"], value["registry"], value.get("schema_id"))
 
 
 Known = Mapping[str, tuple[str, Registry]]
@@ -104,7 +113,8 @@ def _avro(format_: written.AvroRegistry, topic: str, part: str, known: Known) ->
     if found is None:
         return None
     _check_type(found, "AVRO", topic, part)
-    return PinnedFormat("avro", {"schema": avro_text(registry, found), "wire": "confluent"}, id_)
+    details = {"schema": avro_text(registry, found), "wire": "confluent"}
+    return PinnedFormat("avro", details, id_, found.id)
 
 
 def _protobuf(format_: written.ProtobufRegistry, topic: str, part: str, known: Known) -> PinnedFormat:

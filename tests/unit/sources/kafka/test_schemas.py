@@ -94,8 +94,12 @@ def avro(text: str = "") -> written.AvroRegistry:
 
 def test_the_newest_schema_of_the_subject_is_pinned() -> None:
     kept = Kept({"t-value": schema("int", id_=7), "t-key": schema("long", id_=8)})
-    wanted = {"format": "avro", "details": {"schema": '"int"', "wire": "confluent"}, "registry": "u1"}
-    assert pin(avro(), kept) == wanted
+    assert pin(avro(), kept) == {
+        "format": "avro",
+        "details": {"schema": '"int"', "wire": "confluent"},
+        "registry": "u1",
+        "schema_id": 7,
+    }
     assert pin(avro(), kept, "key")["details"]["schema"] == '"long"'
 
 
