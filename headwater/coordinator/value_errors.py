@@ -190,6 +190,9 @@ class ValueErrors:
             return
         finally:
             hold.release()
+        stopped = coordinator.ledger.stopped(id_) is not None
+        if stopped:
+            rows = []  # it cannot be read for another reason, and no change heals them any more
         before = self.known.pop(id_, [])
         if rows:
             self.known[id_] = rows
@@ -199,7 +202,7 @@ class ValueErrors:
             told = (first.message, first.hint)
             if not before:
                 log.error("table cannot be read", table=name, error=first.message, rows=len(rows))
-        elif before:
+        elif before and not stopped:
             log.info("table can be read again", table=name)
         coordinator.controller.health.hear_flaws(id_, told, coordinator.clock.now_ms())
 

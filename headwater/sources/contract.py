@@ -289,7 +289,7 @@ class SourceType:
     drop: Callable[[Options, Secrets], None] = lambda options, secrets: None
     resync: Callable[[Options, Secrets], Options] | None = None
     """What must be other in its options for a source to begin anew, whatever was lost between it and its
-    upstream; its tables are brought up to date.  None: nothing can get lost."""
+    upstream; its tables are brought up to date.  None: it cannot begin anew."""
     unlisted: Callable[[Options, Secrets, str], tuple[Unlisted, ...]] = lambda options, secrets, name: ()
     """What the upstream has of this name that is no reference."""
     single_output: Callable[[Options], bool] = lambda options: False

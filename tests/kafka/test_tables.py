@@ -265,3 +265,12 @@ def test_the_one_reference_is_the_topic(here: Mirror) -> None:
         "SELECT topic, envelope_type, key_format, value_format FROM mz_internal.mz_kafka_source_tables"
         f" WHERE topic = '{topic}'"
     ) == [(topic, "none", None, "text")]
+
+
+def test_what_tables_of_messages_cannot_do_is_refused_by_name(here: Mirror) -> None:
+    topic = here.topic()
+    here.source(topic)
+    here.run(f'CREATE TABLE t FROM SOURCE s (REFERENCE "{topic}") FORMAT TEXT')
+    for statement in ("ALTER TABLE t ADD COLUMN more", "VERIFY TABLE t", "ALTER SOURCE s RESYNC"):
+        with pytest.raises(psycopg.errors.FeatureNotSupported):
+            here.run(statement)

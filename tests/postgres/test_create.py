@@ -190,6 +190,9 @@ def test_a_publication_that_leaves_out_operations_is_warned_of(client: Client) -
     client.database.run("CREATE PUBLICATION p FOR TABLE t WITH (publish = 'insert')")
     client.run("CREATE SOURCE s FROM POSTGRES CONNECTION pg (PUBLICATION 'p')")
     assert client.notices == ['WARNING: publication "p" does not publish update, delete, truncate']
+    client.notices.clear()
+    client.run("CREATE TABLE t FROM SOURCE s (REFERENCE t)")
+    assert client.notices == ["NOTICE: the publication does not publish update, delete, truncate of public.t"]
 
 
 @pytest.mark.parametrize(

@@ -208,3 +208,19 @@ def test_a_table_with_such_rows_gets_columns_and_is_read_again(
         database.run("DELETE FROM wide WHERE id = 2")
         here.run("ALTER TABLE narrow ADD COLUMN at")
         here.follows("narrow", "wide", "id, n, at")
+
+
+def test_a_table_that_has_failed_has_no_rows_that_a_change_could_heal(
+    server: HeadwaterServer, database: Database
+) -> None:
+    with following(
+        server,
+        database,
+        "CREATE TABLE far (id int PRIMARY KEY, at timestamp)",
+        f"INSERT INTO far VALUES (2, '{FAR}')",
+    ) as here:
+        here.create_table("far")
+        listed(here, [("far", "(id)=(2)", "at", FAR)])
+        database.run("ALTER TABLE far DROP COLUMN at")
+        eventually(lambda: status(here, "far") == "failed", within_s=EQUAL_S_MAX)
+        listed(here, [])

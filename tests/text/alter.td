@@ -220,7 +220,8 @@ ALTER SOURCE
 
 ! ALTER SOURCE auction RESYNC;
 0A000: cannot resync multi-output load generator sources
-DETAIL: Nothing can get lost between source "materialize.$schema.auction" and its upstream.
+DETAIL: Source "materialize.$schema.auction" goes on from where it stands, or fails for good.
+HINT: If it has failed, drop it and create it again.
 
 = ALTER SOURCE IF EXISTS nothing RESYNC;
 ALTER SOURCE

@@ -19,7 +19,7 @@ from headwater.coordinator.exports import (
     pinned,
 )
 from headwater.coordinator.widening import cut_over
-from headwater.core.errors import UserError
+from headwater.core.errors import UserError, not_supported
 from headwater.core.relation import Relation
 from headwater.sources import SOURCE_TYPES
 from headwater.sources.contract import Export, Reference
@@ -34,6 +34,11 @@ def question(scope: DdlScope, statement: AlterTableAddColumn) -> Question | None
         return None
     item = scope.names.resolve_item(statement.name.parts, "table")
     fed, ingestion = _fed(scope.state, item)
+    if SOURCE_TYPES[ingestion.ingestion.source_type].encode is not None:
+        raise not_supported(
+            "ALTER TABLE .. ADD COLUMN on a table that is made of messages",
+            "Create a second table from the source, then ALTER TABLE .. SWAP WITH it.",
+        )
     name = fed.export.reference[-1]
     return lambda secrets: ask(scope.state, ingestion, secrets, name)
 

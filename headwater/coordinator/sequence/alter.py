@@ -102,7 +102,8 @@ def source_question(scope: DdlScope, statement: AlterSource) -> Question | None:
         raise UserError(
             f"cannot resync {source_type.title(kept)} sources",
             "0A000",
-            detail=f'Nothing can get lost between source "{scope.full_name(source)}" and its upstream.',
+            detail=f'Source "{scope.full_name(source)}" goes on from where it stands, or fails for good.',
+            hint="If it has failed, drop it and create it again.",
         )
     return lambda secrets: _Resync(kept, resync(full_options(scope.state, kept), secrets))
 

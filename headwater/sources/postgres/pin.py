@@ -217,14 +217,23 @@ def _lost_key(pinned: Pinned, columns: Sequence[_Part]) -> tuple[str, ...]:
 
 
 def _remarks(pinned: Pinned, lost: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    if not lost:
-        return ()
-    return (
-        (
-            f"the table has no key, as {_columns(lost)} of {_name(pinned)} {_is(lost)} left out",
-            "Rows are told apart by all of their values; take the key along if they are many.",
-        ),
-    )
+    remarks = []
+    if lost:
+        remarks.append(
+            (
+                f"the table has no key, as {_columns(lost)} of {_name(pinned)} {_is(lost)} left out",
+                "Rows are told apart by all of their values; take the key along if they are many.",
+            )
+        )
+    unsaid = pinned.reference["left_out"]
+    if unsaid:
+        remarks.append(
+            (
+                f"the publication does not publish {', '.join(unsaid)} of {_name(pinned)}",
+                "The table will not follow such changes.",
+            )
+        )
+    return tuple(remarks)
 
 
 # What cannot be taken
