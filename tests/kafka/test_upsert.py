@@ -217,7 +217,7 @@ def test_a_killed_server_keeps_all_and_reads_nothing_again(
 ) -> None:
     here = Mirror(mortal_server, kafka)
     topic = upsert(here)
-    here.run("CREATE TABLE raw FROM SOURCE s")
+    here.run("CREATE TABLE raw FROM SOURCE s", "SELECT * FROM t", "SELECT * FROM raw")
     block = b"x" * 1000
     here.produce(topic, [(b"k%d" % (n % 100), b"%d" % n + block) for n in range(5000)])
     here.produce(topic, [(b"k%d" % n, None) for n in range(50)] + [(b"\xff", b"bad"), (b"k99", b"\xff")])

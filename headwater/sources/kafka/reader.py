@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from headwater.core.clock import SYSTEM_CLOCK
-from headwater.core.errors import DefiniteError, InvariantViolation
+from headwater.core.errors import DefiniteError, InvariantViolation, TransientError
 from headwater.core.frontier import Frontier
 from headwater.core.limits import KAFKA_ABSENT_S, KAFKA_METADATA_S, KAFKA_PART_MESSAGES_MIN, TICK_TASKS_MAX
 from headwater.core.points import Point
 from headwater.sources.contract import Export, Looked, Options, ReadPart, Secrets, Waits
-from headwater.sources.kafka.connection import Admin
+from headwater.sources.kafka.connection import NAMESPACE, Admin
 from headwater.sources.kafka.frontier import Offsets
 from headwater.sources.kafka.topic import Topic, beginnings, describe, ends
 
@@ -64,12 +64,11 @@ class KafkaReader:
 
     def probe(self, now_ms: int) -> Frontier:
         topic = self._known()
-        deadline = SYSTEM_CLOCK.monotonic_s() + KAFKA_ABSENT_S
-        while not self._reached <= (found := self._end(topic)):
+        found = self._end(topic)
+        if not self._reached <= found:
             self._described()  # it may be another one
-            if SYSTEM_CLOCK.monotonic_s() > deadline:
-                raise recreated(self._name)
-            SYSTEM_CLOCK.sleep(_AGAIN_S)
+            # A new leader may not know yet how far others have what it has.
+            raise TransientError(f'{NAMESPACE}: topic "{self._name}" ends before what was read of it')
         self._reached = found
         return found
 
