@@ -129,6 +129,7 @@ def test_messages_that_are_gone_are_never_passed_over(
     text = f"Low watermark 3 of kafka topic {topic} partition 0 is past the start offset/resume upper: 1"
     eventually(lambda: text in str(here.status("s")[1]))
     assert text in here.refused("SELECT * FROM t")
+    assert here.status("s")[0] == "failed"
     here.leave()
 
 

@@ -16,7 +16,7 @@ import pytest
 from headwater.core.errors import TransientError
 from headwater.sources.contract import Export
 from headwater.sources.postgres.frontier import LsnFrontier
-from headwater.sources.postgres.inspect import pin
+from headwater.sources.postgres.inspect import examine, pin
 from headwater.sources.postgres.snapshot import PostgresPoint
 from tests.postgres.asking import listed, no_secrets
 from tests.support.database import Database
@@ -203,7 +203,9 @@ def test_a_snapshot_whose_session_is_gone_does_not_count(database: Database) -> 
     database.run("CREATE TABLE t (id int PRIMARY KEY)", "CREATE PUBLICATION p FOR TABLE t")
     pinned = pin(listed(database)["t"])
     export = Export("u1", pinned.path(), pinned.relation, ("id",), pinned.discipline, pinned=pinned.pinned)
-    point = PostgresPoint({"connection": database.options(), "publication": "p"}, no_secrets, (export,))
+    options = {"connection": database.options(), "publication": "p"}
+    options["identity"] = examine(options, no_secrets).facts.identity()
+    point = PostgresPoint(options, no_secrets, (export,))
     try:
         point.take(LsnFrontier(0, "", 1), {}, 1000)
         point.held()

@@ -87,7 +87,7 @@ HINT: It is one of disable, require, verify-ca, verify-full.
 0A000: POSTGRES connections with SSH TUNNEL not yet supported
 
 ! CREATE CONNECTION c TO POSTGRES (FROB h);
-42601: Expected one of HOST or PORT or DATABASE or USER or PASSWORD or SSL, found identifier "frob"
+42601: Expected one of HOST or PORT or DATABASE or USER or PASSWORD or SSL or BROKER or BROKERS or SECURITY or SASL or PROGRESS or URL, found identifier "frob"
 
 ! CREATE CONNECTION c TO POSTGRES (HOST h, DATABASE d, USER u, PASSWORD SECRET nothing);
 42704: unknown catalog item 'nothing'
