@@ -6,7 +6,7 @@ without any engine (kernel.py), and is registered under the same name everywhere
 
     function table --form--> SQL text calling hw_... --engine--> Arrow batch --> kernel
 
-Of 321 kernels 162 are Python once per row and nothing else (`row_wise`); a test keeps that number from
+Of 325 kernels 137 are Python once per row and nothing else (`row_wise`); a test keeps that number from
 growing.  Those that ordinary queries meet do ordinary rows by columns (`columnar`, the *_columns.py).
 
 In DuckDB a kernel runs in our own process, and looks between rows whether its statement was stopped
