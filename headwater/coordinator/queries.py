@@ -232,7 +232,7 @@ async def constant(session: SqlSession, text: str, offset: int) -> Any:
 
 async def timestamp(session: SqlSession, text: str, offset: int) -> int:
     """The value of AS OF or UP TO: mz_timestamp, timestamp, or the text of either."""
-    for target in ("mz_timestamp", "timestamptz"):
+    for target in ("mz_timestamp", "timestamptz::mz_timestamp"):
         try:
             value = await constant(session, f"SELECT ({text})::{target}", offset - 8)
         except UserError as error:
@@ -241,7 +241,7 @@ async def timestamp(session: SqlSession, text: str, offset: int) -> int:
             continue
         if value is None:
             break
-        return int(value) if target == "mz_timestamp" else int(value.timestamp() * 1000)
+        return int(value)
     raise UserError(
         "AS OF or UP TO should be castable to a (non-null) mz_timestamp value", "22023", position=offset + 1
     )

@@ -274,3 +274,26 @@ def test_what_tables_of_messages_cannot_do_is_refused_by_name(here: Mirror) -> N
     for statement in ("ALTER TABLE t ADD COLUMN more", "VERIFY TABLE t", "ALTER SOURCE s RESYNC"):
         with pytest.raises(psycopg.errors.FeatureNotSupported):
             here.run(statement)
+
+
+def test_csv_parts_of_a_text_and_protobuf_become_columns(here: Mirror, registry: RegistryServer) -> None:
+    lines, words, messages = here.topic(), here.topic(), here.topic()
+    schema = 'syntax = "proto3"; message M { int64 id = 1; string name = 2; }'
+    frame = (
+        b"\0" + registry.register_schema(f"{messages}-value", schema, "PROTOBUF").to_bytes(4, "big") + b"\0"
+    )
+    here.kafka.produce(lines, [(None, b'1,"a,b"'), (None, b"2,c")])
+    here.kafka.produce(words, [(None, b"GET /x 200")])
+    here.kafka.produce(messages, [(b"k", frame + b"\x08\x07\x12\x02hi"), (b"k", frame + b"\x08\x09")])
+    here.registry(registry)
+    for name, topic in (("s", lines), ("w", words), ("m", messages)):
+        here.source(topic, name)
+    here.run(
+        "CREATE TABLE c FROM SOURCE s FORMAT CSV WITH HEADERS (n, t)",
+        r"CREATE TABLE r FROM SOURCE w FORMAT REGEX '^(?P<verb>\w+) (?P<path>\S+) (\d+)$'",
+        "CREATE TABLE p FROM SOURCE m KEY FORMAT TEXT"
+        " VALUE FORMAT PROTOBUF USING CONFLUENT SCHEMA REGISTRY CONNECTION csr ENVELOPE UPSERT",
+    )
+    assert here.rows("SELECT * FROM c ORDER BY n") == [("1", "a,b"), ("2", "c")]
+    assert here.rows("SELECT verb, path, column3 FROM r") == [("GET", "/x", "200")]
+    assert here.rows("SELECT * FROM p") == [("k", 9, "")]

@@ -23,6 +23,10 @@ DETAIL: "materialize.$schema.t" can be read from ... on; the query asks for 1.
 > SELECT count(*) FROM t AS OF now();
 2
 
+# A year that programs of few digits do not have.
+> SELECT 1 AS OF '20000-01-01 00:00:00+00';
+1
+
 ! SELECT * FROM t AS OF 'nonsense';
 22023: AS OF or UP TO should be castable to a (non-null) mz_timestamp value
 
