@@ -17,8 +17,15 @@ PAGE = Path(__file__).parents[2] / "docs/user/kafka.md"
 _BLOCK = re.compile(r"^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
+SHOP = ("shop_orders", "shop_payments")
+
+
 def test_every_statement_of_the_page_runs(here: Mirror, registry: RegistryServer) -> None:
     topic = here.topic()
+    for name in SHOP:
+        here.kafka.create_topic(name)
+        here.topics.append(name)
+        here.kafka.produce(name, [(b"7", b'{"paid": true}')])
     here.kafka.produce(topic, [(b"7", b'{"state": "new"}'), (b"7", b'{"state": "paid"}')])
     for block in _BLOCK.findall(PAGE.read_text()):
         text = block.replace("broker.example:9092", here.kafka.address())
@@ -29,3 +36,5 @@ def test_every_statement_of_the_page_runs(here: Mirror, registry: RegistryServer
             here.run(statement.text)
     assert here.rows("SELECT key, data ->> 'state' FROM orders") == [("7", "paid")]
     assert here.rows("SELECT count(*) FROM orders_log") == [(2,)]
+    assert here.rows("SELECT count(*) FROM shop_orders") == [(1,)]
+    assert here.rows("SELECT DISTINCT topic FROM two_topics ORDER BY topic") == [(name,) for name in SHOP]

@@ -137,7 +137,7 @@ def test_avro_makes_columns_of_fields(here: Mirror, registry: RegistryServer) ->
     assert sorted(here.rows("SELECT * FROM v")) == rows
     assert sorted(here.rows("SELECT * FROM kv")) == [(n, *row) for n, row in enumerate(rows)]
     assert here.columns("kv") == [
-        ("id", False, "bigint"),
+        ("id", True, "bigint"),
         ("x", False, "integer"),
         ("y", True, "text"),
         ("z", False, "double precision"),
@@ -187,6 +187,30 @@ def test_a_bad_message_ends_its_table_and_no_other(here: Mirror) -> None:
     assert "Decode error: JSON: " in eventually(lambda: here.refused("SELECT * FROM again"))
     here.produce(topic, [(None, b"5")])
     assert here.rows("SELECT count(*) FROM raw") == [(5,)]
+
+
+def test_a_message_of_a_schema_that_there_is_not_is_a_bad_message(
+    here: Mirror, registry: RegistryServer
+) -> None:
+    topic = here.topic()
+    schema = record("r", x="int")
+    for part in ("key", "value"):
+        id_ = registry.register_schema(f"{topic}-{part}", schema)
+    here.registry(registry)
+    here.source(topic)
+    here.run(
+        "CREATE TABLE raw FROM SOURCE s",
+        f"CREATE TABLE log FROM SOURCE s FORMAT AVRO {REGISTRY}",
+        f"CREATE TABLE t FROM SOURCE s KEY FORMAT TEXT VALUE FORMAT AVRO {REGISTRY} ENVELOPE UPSERT",
+    )
+    good = avro(id_, schema, {"x": 1})
+    here.produce(topic, [(b"a", good), (b"b", avro(2_000_000, schema, {"x": 2}))])
+    assert here.rows("SELECT count(*) FROM raw") == [(2,)]
+    told = "schema with id 2000000 cannot be had: schema registry"
+    assert told in eventually(lambda: here.refused("SELECT * FROM log"))
+    assert told in eventually(lambda: here.refused("SELECT * FROM t"))
+    here.produce(topic, [(b"b", good)])
+    assert sorted(here.rows("SELECT * FROM t")) == [("a", 1), ("b", 1)]
 
 
 def test_a_header_that_is_not_there_ends_the_table(here: Mirror) -> None:
@@ -265,15 +289,6 @@ def test_the_one_reference_is_the_topic(here: Mirror) -> None:
         "SELECT topic, envelope_type, key_format, value_format FROM mz_internal.mz_kafka_source_tables"
         f" WHERE topic = '{topic}'"
     ) == [(topic, "none", None, "text")]
-
-
-def test_what_tables_of_messages_cannot_do_is_refused_by_name(here: Mirror) -> None:
-    topic = here.topic()
-    here.source(topic)
-    here.run(f'CREATE TABLE t FROM SOURCE s (REFERENCE "{topic}") FORMAT TEXT')
-    for statement in ("ALTER TABLE t ADD COLUMN more", "VERIFY TABLE t", "ALTER SOURCE s RESYNC"):
-        with pytest.raises(psycopg.errors.FeatureNotSupported):
-            here.run(statement)
 
 
 def test_csv_parts_of_a_text_and_protobuf_become_columns(here: Mirror, registry: RegistryServer) -> None:

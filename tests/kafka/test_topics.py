@@ -277,3 +277,34 @@ def test_a_partition_may_get_another_leader(server: HeadwaterServer, mortal_kafk
     here.produce(topic, [(None, b"c", partition) for partition in range(4)])
     assert texts(here) == ["a"] * 4 + ["b"] * 4 + ["c"] * 4
     here.leave()
+
+
+def test_a_transaction_that_nobody_ends_is_shown(here: Mirror) -> None:
+    topic = here.topic(partitions=2)
+    here.source(topic)
+    here.run(TEXT)
+    with here.kafka.transaction(config={"transaction.timeout.ms": 180_000}) as write:
+        write(topic, [(None, b"held", 1), (None, b"back", 1)])
+        here.kafka.produce(topic, [(None, b"free", 0), (None, b"behind", 1)])
+        text = f'kafka: a transaction holds back partition 1 of topic "{topic}" at offset 0: 3 offsets wait'
+        eventually(lambda: str(here.status("s")[1]).startswith(text), within_s=100)
+        assert here.status("s")[0] == "stalled"
+        assert texts(here) == ["free"]
+    here.settle(topic)
+    here.wait(topic)
+    assert texts(here) == ["back", "behind", "free", "held"]
+    eventually(lambda: here.status("s") == ("running", None))
+
+
+def test_a_message_is_sent_once_whichever_worker_reads_it(here: Mirror) -> None:
+    """Several workers there are once several tables have been made; ticks go from one to the next."""
+    topic, ticks, size = here.topic(partitions=2), 15, 200_000
+    here.source(topic)
+    here.produce(topic, [(None, b"first")])
+    for name in ("a", "b", "c"):
+        here.run(f"CREATE TABLE {name} FROM SOURCE s FORMAT BYTES INCLUDE OFFSET AS {name}", f"TABLE {name}")
+    before = here.kafka.bytes_out(topic)
+    for _ in range(ticks):
+        here.produce(topic, [(None, b"x" * (size // 100), n % 2) for n in range(100)])
+    # What a consumer is still asking for when it lets go is sent to it, too.
+    assert here.kafka.bytes_out(topic) - before < 1.8 * ticks * size

@@ -73,6 +73,38 @@ def test_a_key_that_cannot_be_decoded_is_an_error_until_it_is_deleted(here: Mirr
     assert here.rows("SELECT * FROM t") == [("a", "1")]
 
 
+def test_a_key_that_means_null_is_a_key_like_others(here: Mirror, registry: RegistryServer) -> None:
+    """Avro's null has bytes; a null key has none, and is the error of whoever has no key."""
+    topic = here.topic()
+    nothing = '["null", "string"]'
+    key_id = registry.register_schema(f"{topic}-key", nothing)
+
+    def key(value: str | None) -> bytes:
+        return avro(key_id, nothing, value)
+
+    here.registry(registry)
+    here.source(topic)
+    create = f"FROM SOURCE s KEY FORMAT AVRO {REGISTRY} VALUE FORMAT TEXT ENVELOPE UPSERT"
+    here.run(f"CREATE TABLE t {create}")
+    here.produce(topic, [(key(None), b"1"), (key("a"), b"1"), (key(None), b"2")])
+    rows = [(None, "2"), ("a", "1")]
+    assert sorted(here.rows("SELECT * FROM t"), key=str) == sorted(rows, key=str)
+    # Neither takes the other away.
+    here.produce(topic, [(None, b"x"), (b"", b"y"), (b"\0", b"z")])
+    assert "Envelope error: Upsert: " in here.refused("SELECT * FROM t")
+    here.produce(topic, [(b"", None), (b"\0", None)])
+    assert NULL_KEY in here.refused("SELECT * FROM t")
+    here.produce(topic, [(key(None), None)])
+    assert NULL_KEY in here.refused("SELECT * FROM t")
+    here.produce(topic, [(key(None), b"3"), (None, None)])
+    rows = [(None, "3"), ("a", "1")]
+    assert sorted(here.rows("SELECT * FROM t"), key=str) == sorted(rows, key=str)
+    here.run(f"CREATE TABLE later {create}")
+    assert sorted(here.rows("SELECT * FROM later"), key=str) == sorted(rows, key=str)
+    here.produce(topic, [(key(None), None)])
+    assert here.rows("SELECT * FROM t") == here.rows("SELECT * FROM later") == [("a", "1")]
+
+
 def test_a_value_that_cannot_be_decoded_is_an_error_until_the_next_one(here: Mirror) -> None:
     topic = upsert(here, "KEY FORMAT TEXT VALUE FORMAT JSON ENVELOPE UPSERT")
     here.produce(topic, [(b"a", b"1"), (b"b", b"{"), (b"c", b"[")])
@@ -188,6 +220,85 @@ def test_debezium_shows_what_was_after(here: Mirror, registry: RegistryServer) -
     assert "Envelope error: Upsert: Value error: " in here.refused("SELECT * FROM t")
     here.produce(connector.topic, [change(1, None, ("eins", 1), "r"), (connector.key(3), None)])
     assert here.rows("SELECT * FROM t") == [(1, "eins", 1)]
+
+
+def test_what_a_connector_sends_again_does_no_harm(here: Mirror, registry: RegistryServer) -> None:
+    """All since its last commit, in the same order: rows are back where they were at the end of it."""
+    connector = Debezium(here, registry)
+    change = connector.change
+    sent = [
+        change(1, None, ("one", 1), "c"),
+        change(2, None, ("two", 2), "c"),
+        change(1, ("one", 1), ("uno", 1), "u"),
+        change(2, ("two", 2), None, "d"),
+        (connector.key(2), None),
+        change(3, None, ("three", 3), "c"),
+    ]
+    here.kafka.produce(connector.topic, sent)
+    here.registry(registry)
+    here.source(connector.topic)
+    here.run(f"CREATE TABLE t FROM SOURCE s FORMAT AVRO {REGISTRY} ENVELOPE DEBEZIUM")
+    rows = [(1, "uno", 1), (3, "three", 3)]
+    assert sorted(here.rows("SELECT * FROM t")) == rows
+    for again in (sent, sent[2:], sent):
+        here.produce(connector.topic, again)
+        assert sorted(here.rows("SELECT * FROM t")) == rows
+    here.run(f"CREATE TABLE later FROM SOURCE s FORMAT AVRO {REGISTRY} INCLUDE OFFSET ENVELOPE DEBEZIUM")
+    assert sorted(here.rows("SELECT id, name, n FROM later")) == rows
+
+
+def test_what_else_is_in_the_messages_is_not_looked_at(here: Mirror, registry: RegistryServer) -> None:
+    """No `before`, a key of columns in another order than the row has, the block of a transaction."""
+    topic = here.topic()
+    row = record("row", a="int", name="string", b="string")
+    block = record("block", id="string", total_order="long")
+    fields = [
+        {"name": "transaction", "type": ["null", json.loads(block)]},
+        {"name": "op", "type": "string"},
+        {"name": "after", "type": ["null", json.loads(row)]},
+        {"name": "source", "type": json.loads(record("source", lsn="long"))},
+    ]
+    value = json.dumps({"type": "record", "name": "envelope", "fields": fields})
+    key = record("key", b="string", a="int")
+    key_id = registry.register_schema(f"{topic}-key", key)
+    value_id = registry.register_schema(f"{topic}-value", value)
+
+    def change(a: int, b: str, name: str | None, op: str = "whatever") -> Row:
+        after = None if name is None else {"a": a, "name": name, "b": b}
+        told = {"transaction": {"id": "7", "total_order": a}, "op": op, "after": after, "source": {"lsn": 1}}
+        return avro(key_id, key, {"b": b, "a": a}), avro(value_id, value, told)
+
+    here.registry(registry)
+    here.source(topic)
+    here.run(f"CREATE TABLE t FROM SOURCE s FORMAT AVRO {REGISTRY} ENVELOPE DEBEZIUM")
+    here.produce(topic, [change(1, "x", "one"), change(1, "y", "two"), change(1, "x", "three")])
+    assert sorted(here.rows("SELECT a, name, b FROM t")) == [(1, "three", "x"), (1, "two", "y")]
+    here.produce(topic, [change(1, "x", None)])
+    assert here.rows("SELECT a, name, b FROM t") == [(1, "two", "y")]
+    # That the table was emptied upstream is no change of a row: it is not passed over.
+    here.produce(topic, [(None, change(1, "x", None, "t")[1])])
+    assert NULL_KEY in here.refused("SELECT * FROM t")
+    here.produce(topic, [(None, None)])
+    assert here.rows("SELECT a, name, b FROM t") == [(1, "two", "y")]
+
+
+def test_a_topic_of_transactions_has_no_rows_to_show(here: Mirror, registry: RegistryServer) -> None:
+    """Debezium's own topic beside those of tables: nothing has to be done about it, and it can be read."""
+    topic = here.topic()
+    key, value = record("key", id="string"), record("value", status="string", id="string")
+    key_id = registry.register_schema(f"{topic}-key", key)
+    value_id = registry.register_schema(f"{topic}-value", value)
+    here.registry(registry)
+    here.source(topic)
+    create = f"CREATE TABLE t FROM SOURCE s FORMAT AVRO {REGISTRY} ENVELOPE"
+    assert here.refused(f"{create} DEBEZIUM") == "'after' column missing from debezium input"
+    here.run(f"{create} NONE")
+    sent = [
+        (avro(key_id, key, {"id": "7"}), avro(value_id, value, {"id": "7", "status": s}))
+        for s in ("BEGIN", "END")
+    ]
+    here.produce(topic, sent)
+    assert sorted(here.rows("SELECT status, id FROM t")) == [("BEGIN", "7"), ("END", "7")]
 
 
 def test_debezium_wants_a_key_that_is_in_the_rows(here: Mirror, registry: RegistryServer) -> None:

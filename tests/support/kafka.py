@@ -76,7 +76,7 @@ _SETTINGS = {
     "num.io.threads": "2",
     "log.cleaner.dedupe.buffer.size": "2097152",
     # A broker that was killed is known to be gone soon.
-    "broker.session.timeout.ms": "2000",
+    "broker.session.timeout.ms": "6000",
     "broker.heartbeat.interval.ms": "500",
 }
 

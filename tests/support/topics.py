@@ -49,10 +49,21 @@ class Topics:
     def create_topic(
         self, name: str, partitions: int = 1, config: Mapping[str, str] | None = None, copies: int = 1
     ) -> None:
-        """There, and every partition has a leader."""
+        """There, and every partition has a leader.
+
+        A broker may hear late that a topic was deleted and made again: until then it takes messages for the
+        former one, which go with it.
+        """
         wanted = NewTopic(name, partitions, copies, config=dict(config or {}))
         _done(self.admin().create_topics([wanted]))
         self._led(name, partitions)
+        eventually(lambda: self._is_new(name))
+
+    def _is_new(self, name: str) -> bool:
+        try:
+            return set(self.end_offsets(name, committed=False).values()) == {0}
+        except KafkaException:
+            return False
 
     def delete_topic(self, name: str) -> None:
         _done(self.admin().delete_topics([name], operation_timeout=DONE_S_MAX))
@@ -77,13 +88,16 @@ class Topics:
         _write(producer, topic, rows)
 
     @contextmanager
-    def transaction(self, name: str | None = None) -> Iterator[Callable[[str, Iterable[Row]], None]]:
+    def transaction(
+        self, name: str | None = None, config: Mapping[str, Any] | None = None
+    ) -> Iterator[Callable[[str, Iterable[Row]], None]]:
         """Rows by `write(topic, rows)`: visible to read_committed at the end, and never if it raises.
 
         `Aborted` is taken for the wish that it is.
         """
-        config = self._producing() | {"transactional.id": name or unique_name()}
-        producer = Producer(config)
+        producer = Producer(
+            self._producing() | {"transactional.id": name or unique_name()} | dict(config or {})
+        )
         producer.init_transactions(DONE_S_MAX)
         producer.begin_transaction()
         try:

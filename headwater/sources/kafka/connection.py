@@ -24,6 +24,7 @@ from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import TransientError, UserError
 from headwater.core.limits import KAFKA_ANSWER_S_MAX
 from headwater.sources.contract import Secrets
+from headwater.sources.external import EXTERNAL_ONLY, addresses
 
 T = TypeVar("T")
 
@@ -39,6 +40,8 @@ _REACHABLE: Final = (
 
 def settings(connection: Mapping[str, Any], secrets: Secrets) -> dict[str, Any]:
     """Of a client of whichever sort."""
+    for broker in connection["brokers"]:
+        addresses(connection, broker.rpartition(":")[0].strip("[]"))
     made: dict[str, Any] = {
         "bootstrap.servers": ",".join(connection["brokers"]),
         "client.id": "headwater",
@@ -85,9 +88,15 @@ class Trouble:
         self.hopeless = False  # whether it is of no use to wait for an answer
 
     def __call__(self, error: KafkaError) -> None:
+        if error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+            return  # no group is joined, but the client looks for it
         self.hopeless |= error.code() in _HOPELESS
         if self._last is None or error.code() != KafkaError._ALL_BROKERS_DOWN:
             self._last = error
+
+    def over(self) -> None:
+        """There was an answer: what was heard before says nothing of what comes."""
+        self._last, self.hopeless = None, False
 
     def reason(self, error: KafkaError) -> KafkaError:
         """The better one of what an answer says and of what was heard before."""
@@ -100,10 +109,12 @@ class Admin:
 
     def __init__(self, connection: Mapping[str, Any], secrets: Secrets) -> None:
         self.brokers = ",".join(connection["brokers"])
+        self._connection = connection
         self._trouble = Trouble()
         try:
             config: dict[str, Any] = {**settings(connection, secrets), "error_cb": self._trouble}
-            self._client = AdminClient(config)
+            # To a broker that is gone, a client that connects when it is asked connects without a pause.
+            self._client = AdminClient({**config, "enable.sparse.connections": False})
         except (KafkaException, ValueError) as error:
             raise TransientError(f"{NAMESPACE}: {_message(error)}") from error
 
@@ -111,9 +122,17 @@ class Admin:
         """TransientError with the reason if there is no answer in time."""
         self._trouble.hopeless = False
         try:
+            self._check_advertised()
             return question(self._client)
         except KafkaException as error:
             raise self.refused(error.args[0]) from error
+
+    def _check_advertised(self) -> None:
+        """Brokers say themselves where they and the others listen, and the client library goes there as soon
+        as it needs one; whoever asks them first is told by those that the connection names."""
+        if self._connection.get(EXTERNAL_ONLY):
+            for broker in self._client.list_topics(timeout=KAFKA_ANSWER_S_MAX).brokers.values():
+                addresses(self._connection, broker.host or "")
 
     def brokers_known(self) -> None:
         """TransientError unless there is a broker that lets us in; as soon as that is clear."""
@@ -121,6 +140,7 @@ class Admin:
         while True:
             try:
                 self.ask(lambda client: client.list_topics(timeout=_GLANCE_S))
+                self._trouble.over()
                 return
             except TransientError:
                 if self._trouble.hopeless or SYSTEM_CLOCK.monotonic_s() > deadline:
@@ -132,6 +152,7 @@ class Admin:
         for asked, future in self.ask(question).items():
             try:
                 found[asked] = self._result(future)
+                self._trouble.over()
             except KafkaException as error:
                 found[asked] = error.args[0]
         self._client.poll(0)
@@ -162,7 +183,7 @@ def trouble(error: KafkaError, brokers: str) -> TransientError:
         )
     elif code == KafkaError._SSL:
         hint = "Look at SECURITY PROTOCOL and at the certificates of the connection."
-    elif code in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED):
+    elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
         hint = "Grant READ and DESCRIBE on the topic to the user of the connection."
     return TransientError(f'{NAMESPACE}: {_shown(error)} at "{brokers}"', hint=hint)
 

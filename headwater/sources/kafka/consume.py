@@ -1,13 +1,19 @@
-"""Messages of a stretch of a topic, as columns, batch by batch.
+"""Messages of stretches of topics, as columns, batch by batch.
 
-    stretches [(partition, start, end), ...] --consumer--> Messages, in each partition in its order
+    stretches [(topic, partition, start, end, epoch), ...] --consumer--> Messages of one topic, in each
+                                                                         partition in its order
 
 Only what is committed comes; offsets between that hold no message (compacted, aborted, control records)
 are passed.  A stretch is at its end when the partition has been read to there: by a message at or after
 the end, or by the broker's word that there is nothing more.
 
-A worker keeps its consumers from tick to tick, with what they have fetched ahead: whoever goes on where the
-stretch before ended gets that, and nothing is fetched twice.
+A worker keeps its consumers from tick to tick.  One that goes on where it stood itself also fetches ahead
+meanwhile.  Where ticks go to one worker after the other, that would be fetched by each of them: a consumer
+whose place was taken by another rests between its ticks.
+
+A leader who was elected although he lacked messages has other ones under their offsets.  That is told by the
+epochs of leaders: the broker is asked how far the epoch goes that a stretch begins with, now and whenever
+the leader changes.  What comes then is `Truncated`, and nothing more of that topic.
 
 Not here: what messages become (rows.py).
 """
@@ -24,9 +30,11 @@ from typing import Any, Final, cast
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from headwater.core import limits
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import TransientError
 from headwater.core.limits import (
+    KAFKA_ANSWER_S_MAX,
     KAFKA_BATCH_BYTES,
     KAFKA_BATCH_MESSAGES,
     KAFKA_BATCH_MESSAGES_FIRST,
@@ -37,23 +45,32 @@ from headwater.core.limits import (
 from headwater.sources.contract import Options, Secrets
 from headwater.sources.kafka.connection import NAMESPACE, Trouble, fingerprint, settings, trouble
 
-Stretch = tuple[int, int, int]
-"""A partition, and the offsets [start, end) of it."""
+Partition = tuple[str, int]
+"""A topic, and the number of one of its partitions."""
+
+Stretch = tuple[str, int, int, int, int]
+"""A partition, the offsets [start, end) of it, and the epoch of the leader who told its start; -1: nobody."""
 
 _WAIT_S: Final = 0.1
+_BESIDE_BYTES: Final = 400
+"""What a message takes in memory beside its value, more or less."""
+_NOT_THERE: Final = (
+    KafkaError._AUTO_OFFSET_RESET,
+    KafkaError._LOG_TRUNCATION,
+    KafkaError.OFFSET_OUT_OF_RANGE,
+)
 
-_VALUE, _KEY, _OFFSET, _PARTITION, _TIME, _HEADERS = map(
-    methodcaller, ("value", "key", "offset", "partition", "timestamp", "headers")
+_VALUE, _KEY, _OFFSET, _TOPIC, _PARTITION, _TIME = map(
+    methodcaller, ("value", "key", "offset", "topic", "partition", "timestamp")
 )
 _ERROR: Final = methodcaller("error")
-
-HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """Some messages; columns are made when they are asked for."""
+    """Some messages of a topic; columns are made when they are asked for."""
 
+    topic: str
     found: Sequence[Message]
 
     def __len__(self) -> int:
@@ -73,15 +90,17 @@ class Messages:
 
     def times(self) -> pa.Array:
         """In milliseconds; NULL where the message has none."""
-        told = [time if kind else None for kind, time in map(_TIME, self.found)]
+        told = [time if kind and time >= 0 else None for kind, time in map(_TIME, self.found)]
         return pa.array(told, pa.int64()).cast(pa.timestamp("ms"))
 
-    def headers(self) -> pa.Array:
-        told = [
-            [{"key": key, "value": _bytes(value)} for key, value in headers or ()]
-            for headers in map(_HEADERS, self.found)
-        ]
-        return pa.array(told, HEADERS)
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """Messages of a topic that were read are there no more: others may be under their offsets."""
+
+    topic: str
+    partition: int
+    start: int  # up to where it was read
 
 
 def place_of(message: Message) -> tuple[int, int]:
@@ -89,20 +108,26 @@ def place_of(message: Message) -> tuple[int, int]:
     return cast(int, message.partition()), cast(int, message.offset())
 
 
-def _bytes(value: str | bytes | None) -> bytes | None:
-    return value.encode() if isinstance(value, str) else value
+def _from(message: Message) -> Partition:
+    return cast(str, message.topic()), cast(int, message.partition())
 
 
 class Consumption:
-    """A consumer of one topic, and where it stands."""
+    """A consumer of topics, and where it stands."""
 
     def __init__(self, options: Options, made: Mapping[str, Any]) -> None:
-        self._topic: str = options["topic"]
+        self.usable = True  # whether it can be kept for what comes after
         self._brokers = ",".join(options["connection"]["brokers"])
         self._trouble = Trouble()
-        self._next: dict[int, int] = {}  # by partition that is assigned, the offset of what comes next
-        self._ahead: dict[int, list[Message]] = {}  # what came beyond the end of a stretch
-        self._ended: dict[int, int] = {}  # where there was nothing more; that is said once
+        self._next: dict[Partition, int] = {}  # by partition that is assigned, the offset of what comes next
+        self._ahead: dict[Partition, list[Message]] = {}  # what came beyond the end of a stretch
+        self._ahead_bytes = 0
+        self._passing = False  # whether that was too much: it is passed over, and fetched again
+        self._ended: dict[Partition, int] = {}  # where there was nothing more; that is said once
+        self._topics: set[str] = set()  # those that are assigned
+        self._truncated: list[Truncated] = []  # not told yet
+        self._stood: dict[Partition, int] = {}  # where it was last
+        self._alone = False  # whether it went on from there
         self._at_once = KAFKA_BATCH_MESSAGES_FIRST
         self._consumer = Consumer(
             {
@@ -115,23 +140,26 @@ class Consumption:
                 "allow.auto.create.topics": False,
                 "check.crcs": True,
                 "fetch.wait.max.ms": 100,
-                "queued.min.messages": 10_000,
+                "queued.min.messages": 100_000,
+                # Once so many wait, the client would not fetch for a second.
+                "fetch.queue.backoff.ms": 10,
                 "queued.max.messages.kbytes": KAFKA_FETCHED_AHEAD_KIB_MAX,
                 "fetch.message.max.bytes": 4 * 1024 * 1024,
                 "error_cb": self._trouble,
             }
         )
 
-    def read(self, stretches: Sequence[Stretch]) -> Iterator[Messages]:
+    def read(self, stretches: Sequence[Stretch]) -> Iterator[Messages | Truncated]:
         """The messages of these stretches."""
-        missing = {partition: end for partition, start, end in stretches if start < end}
-        self._assign({partition: start for partition, start, _ in stretches})
+        missing = {(topic, number): end for topic, number, start, end, _ in stretches if start < end}
+        self._assign(stretches)
         for partition, end in list(missing.items()):
             found = self._taken_ahead(partition, end)
             if found:
-                yield Messages(found)
+                yield Messages(partition[0], found)
             if self._next[partition] >= end:
                 del missing[partition]
+        self._ahead_bytes = sum(_bytes(message) for waiting in self._ahead.values() for message in waiting)
         deadline = SYSTEM_CLOCK.monotonic_s() + KAFKA_SILENCE_S_MAX
         while missing:
             came = self._consume(sum(end - self._next[partition] for partition, end in missing.items()))
@@ -139,26 +167,42 @@ class Consumption:
                 deadline = SYSTEM_CLOCK.monotonic_s() + KAFKA_SILENCE_S_MAX
             elif SYSTEM_CLOCK.monotonic_s() > deadline:
                 raise trouble(self._trouble.reason(KafkaError(KafkaError._TIMED_OUT)), self._brokers)
-            found = self._sorted_out(came, missing)
-            if found:
-                yield Messages(found)
+            yield from self._by_topic(self._sorted_out(came, missing))
+            while self._truncated:
+                told = self._truncated.pop()
+                missing = {partition: end for partition, end in missing.items() if partition[0] != told.topic}
+                yield told
+
+    def rest(self) -> None:
+        """Until the next tick, which may be another worker's."""
+        self._stood = dict(self._next)
+        if self._alone:
+            return
+        self._next, self._ahead, self._ended = {}, {}, {}
+        try:
+            self._consumer.unassign()
+        except KafkaException as error:
+            raise trouble(error.args[0], self._brokers) from error
 
     def close(self) -> None:
         with suppress(KafkaException, RuntimeError):
             self._consumer.close()
 
-    def _assign(self, starts: Mapping[int, int]) -> None:
+    def _assign(self, stretches: Sequence[Stretch]) -> None:
         """Go on where it stands if that is where all of them begin, or begin there."""
-        if self._next.keys() == starts.keys() and all(self._next[p] == start for p, start in starts.items()):
+        starts = {(topic, number): start for topic, number, start, _, _ in stretches}
+        self._alone = self._stood == starts
+        if self._next == starts and not self._passing:
             return
-        self._next, self._ahead, self._ended = dict(starts), {}, {}
-        places = [TopicPartition(self._topic, partition, start) for partition, start in starts.items()]
+        self._next, self._ahead, self._ended, self._passing = starts, {}, {}, False
+        self._topics = {topic for topic, *_ in stretches}
+        places = [_assigned(topic, number, start, epoch) for topic, number, start, _, epoch in stretches]
         try:
             self._consumer.assign(places)
         except KafkaException as error:
             raise trouble(error.args[0], self._brokers) from error
 
-    def _taken_ahead(self, partition: int, end: int) -> list[Message]:
+    def _taken_ahead(self, partition: Partition, end: int) -> list[Message]:
         waiting = self._ahead.pop(partition, [])
         found = [message for message in waiting if place_of(message)[1] < end]
         if len(found) < len(waiting):
@@ -177,13 +221,15 @@ class Consumption:
         except KafkaException as error:
             raise trouble(self._trouble.reason(error.args[0]), self._brokers) from error
         if came:
+            if came[-1].error() is None:
+                self._trouble.over()
             mean_bytes = sum(map(len, came)) // len(came) + 1
             self._at_once = max(1, min(KAFKA_BATCH_MESSAGES, KAFKA_BATCH_BYTES // mean_bytes))
         return came
 
-    def _sorted_out(self, came: list[Message], missing: dict[int, int]) -> list[Message]:
+    def _sorted_out(self, came: list[Message], missing: dict[Partition, int]) -> list[Message]:
         """Those before the end of their stretch; `missing` loses those that are at it."""
-        last: dict[int, int] = dict(zip(map(_PARTITION, came), map(_OFFSET, came), strict=True))
+        last = self._last(came)
         simple = not any(map(_ERROR, came)) and all(
             partition in missing and offset < missing[partition] - 1 for partition, offset in last.items()
         )
@@ -193,15 +239,36 @@ class Consumption:
             return came
         return [message for message in came if self._within(message, missing)]
 
-    def _within(self, message: Message, missing: dict[int, int]) -> bool:
-        partition, offset = place_of(message)
+    def _last(self, came: list[Message]) -> dict[Partition, int]:
+        """By partition, the offset of the last of these."""
+        if len(self._topics) > 1:
+            places = zip(map(_TOPIC, came), map(_PARTITION, came), strict=True)
+            return dict(zip(places, map(_OFFSET, came), strict=True))
+        (topic,) = self._topics
+        by_number: dict[int, int] = dict(zip(map(_PARTITION, came), map(_OFFSET, came), strict=True))
+        return {(topic, number): offset for number, offset in by_number.items()}
+
+    def _by_topic(self, found: list[Message]) -> Iterator[Messages]:
+        """The same messages, those of each topic together."""
+        if not found:
+            return
+        if len(self._topics) == 1:
+            (topic,) = self._topics
+            yield Messages(topic, found)
+            return
+        of: list[str] = list(map(_TOPIC, found))
+        for name in sorted(set(of)):
+            yield Messages(name, [message for message, its in zip(found, of, strict=True) if its == name])
+
+    def _within(self, message: Message, missing: dict[Partition, int]) -> bool:
+        partition, offset = _from(message), cast(int, message.offset())
         error = message.error()
         if error is not None:
             self._told(error, message, missing)
             return False
         end = missing.get(partition)
         if end is None or offset >= end:
-            self._ahead.setdefault(partition, []).append(message)
+            self._keep_ahead(partition, message)
             if end is not None:
                 self._next[partition] = end
                 del missing[partition]
@@ -211,8 +278,35 @@ class Consumption:
             del missing[partition]
         return True
 
-    def _told(self, error: KafkaError, message: Message, missing: dict[int, int]) -> None:
-        partition, offset = place_of(message)
+    def _keep_ahead(self, partition: Partition, message: Message) -> None:
+        """While one partition is waited for, another may send all that it has."""
+        if self._passing:
+            return
+        self._ahead.setdefault(partition, []).append(message)
+        self._ahead_bytes += _bytes(message)
+        if self._ahead_bytes > limits.KAFKA_AHEAD_BYTES_MAX:
+            self._ahead, self._ahead_bytes, self._passing = {}, 0, True
+
+    def _not_there(self, partition: Partition) -> None:
+        """What comes next is not what should: it was removed, or another leader never had what was read."""
+        topic, number = partition
+        next_ = self._next.get(partition, 0)
+        try:
+            first, _ = self._consumer.get_watermark_offsets(
+                TopicPartition(topic, number), timeout=KAFKA_ANSWER_S_MAX
+            )
+        except KafkaException as error:
+            raise trouble(self._trouble.reason(error.args[0]), self._brokers) from error
+        if first > next_:
+            raise TransientError(
+                f'{NAMESPACE}: messages of partition {number} of topic "{topic}" are gone that were'
+                f" not read yet: the next is {next_}"
+            )
+        self.usable = False
+        self._truncated.append(Truncated(topic, number, next_))
+
+    def _told(self, error: KafkaError, message: Message, missing: dict[Partition, int]) -> None:
+        partition, offset = _from(message), cast(int, message.offset())
         if error.code() == KafkaError._PARTITION_EOF:
             self._ended[partition] = offset
             end = missing.get(partition)
@@ -220,13 +314,23 @@ class Consumption:
                 self._next[partition] = end
                 del missing[partition]
             return
-        if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
-            raise TransientError(
-                f'{NAMESPACE}: messages of partition {partition} of topic "{self._topic}" are gone that were'
-                f" not read yet: the next is {self._next.get(partition)}"
-            )
+        if error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+            return  # the client asks for the coordinator of a group that nobody joins
+        if error.code() in _NOT_THERE:
+            self._not_there(partition)
+            return
         if error.fatal() or not error.retriable():
             raise trouble(self._trouble.reason(error), self._brokers)
+
+
+def _bytes(message: Message) -> int:
+    return len(message) + _BESIDE_BYTES
+
+
+def _assigned(topic: str, number: int, start: int, epoch: int) -> TopicPartition:
+    if epoch < 0:
+        return TopicPartition(topic, number, start)
+    return TopicPartition(topic, number, start, leader_epoch=epoch)
 
 
 _kept: OrderedDict[str, Consumption] = OrderedDict()
@@ -234,12 +338,12 @@ _kept: OrderedDict[str, Consumption] = OrderedDict()
 
 @contextmanager
 def consumption(options: Options, secrets: Secrets, keep: bool, share: str = "") -> Iterator[Consumption]:
-    """A consumer of a source's topic; one that is to be kept is there again at the next tick.
+    """A consumer of a source's topics; one that is to be kept is there again at the next tick.
 
-    `share`: which of several that read the topic side by side.
+    `share`: which of several that read the topics side by side.
     """
     made = settings(options["connection"], secrets)
-    name = f"{options['topic']} {options['topic_id']} {options['group_id']} {share} {fingerprint(made)}"
+    name = f"{options['group_id']} {share} {fingerprint(made)}"
     consumer = _kept.pop(name, None) if keep else None
     if consumer is None:
         try:
@@ -248,10 +352,12 @@ def consumption(options: Options, secrets: Secrets, keep: bool, share: str = "")
             raise TransientError(f"{NAMESPACE}: {error}") from error
     try:
         yield consumer
+        if keep and consumer.usable:
+            consumer.rest()
     except BaseException:
         consumer.close()  # nobody knows where it stands
         raise
-    if not keep:
+    if not keep or not consumer.usable:
         consumer.close()
         return
     _kept[name] = consumer

@@ -1,8 +1,8 @@
-"""What tasks do: read stretches of a topic, and make the changes of all its tables from the same messages."""
+"""What tasks do: read stretches of topics, and make the changes of all tables from the same messages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, TypeAlias
 
@@ -10,88 +10,140 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.core.change import Received
+from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import DefiniteError, TransientError
-from headwater.sources.contract import Export, Options, ReadPart, Reset, Secrets, SnapshotChunk
+from headwater.core.limits import KAFKA_ABSENT_S
+from headwater.sources.contract import Export, Options, ReadChunk, ReadPart, Reset, Secrets, SnapshotChunk
 from headwater.sources.kafka.connection import NAMESPACE, Admin, fingerprint, settings
-from headwater.sources.kafka.consume import Messages, Stretch, consumption
-from headwater.sources.kafka.reader import recreated
+from headwater.sources.kafka.consume import Messages, Stretch, Truncated, consumption
+from headwater.sources.kafka.reader import ANOTHER_TABLE
 from headwater.sources.kafka.rows import Rows
-from headwater.sources.kafka.topic import describe
+from headwater.sources.kafka.topic import Topic, describe
 
 Found: TypeAlias = pa.RecordBatch | Reset | Received | DefiniteError
 
+_AGAIN_S: Final = 0.5
 _ADMINS_KEPT_MAX: Final = 8
 _admins: dict[str, Admin] = {}
 
 
 def read(part: ReadPart, secrets: Secrets) -> Iterator[tuple[Export, Found]]:
-    """The changes of a part: every message is fetched once, for all tables."""
-    stretches: list[Stretch] = [(p, start, end) for p, start, end in part.details]
-    share = ",".join(str(partition) for partition, _, _ in stretches)
-    making = {export.table_id: Rows(export, secrets) for export in part.exports}
-    received = dict.fromkeys(making, Received())
+    """The changes of a part: every message is fetched once, for all tables of its topic."""
+    ids: Mapping[str, str] = part.details["ids"]
+    stretches: list[Stretch] = [
+        (t, p, start, end, epoch) for t, p, start, end, epoch in part.details["stretches"]
+    ]
+    share = ",".join(f"{topic} {ids[topic]} {number}" for topic, number, *_ in stretches)
+    making: dict[str, dict[str, Rows]] = {name: {} for name in ids}
+    for export in part.exports:
+        making[export.reference[-1]][export.table_id] = Rows(export, secrets)
+    received = {export.table_id: Received() for export in part.exports}
     number = _numbering(stretches)
     with consumption(part.options, secrets, keep=True, share=share) as consumer:
         for found in consumer.read(stretches):
+            tables = making[found.topic]
+            if isinstance(found, Truncated):
+                yield from [(rows.export, _truncated(found)) for rows in tables.values()]
+                tables.clear()
+                continue
             sequence = number(found)
-            for id_, rows in list(making.items()):
+            for id_, rows in list(tables.items()):
                 batch, error, told = rows.made_of(found, sequence)
                 received[id_] += told
                 if error is not None:
-                    del making[id_]
+                    del tables[id_]
                     yield rows.export, error
                 elif batch is not None:
                     yield rows.export, batch
-    check_topic(part.options, secrets)
-    for rows in making.values():
-        yield rows.export, received[rows.export.table_id]
+    check_topics(part.options, secrets, ids)
+    for tables in making.values():
+        for rows in tables.values():
+            yield rows.export, received[rows.export.table_id]
+
+
+def _truncated(found: Truncated) -> DefiniteError:
+    return DefiniteError(
+        found.topic,
+        f"{found.partition}:{found.start}",
+        f'messages of partition {found.partition} of topic "{found.topic}" that were read before offset'
+        f" {found.start} are there no more: another leader has other ones",
+        hint=f"{ANOTHER_TABLE} Only leaders that had all messages are elected where"
+        " unclean.leader.election.enable is off.",
+    )
 
 
 def _numbering(stretches: Sequence[Stretch]) -> Callable[[Messages], pa.Array]:
     """The order of changes: partition by partition, and in each as they stand there."""
-    size = max(partition for partition, _, _ in stretches) + 1
-    before = np.zeros(size, np.int64)
+    before: dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]] = {}
     passed = 0
-    for partition, start, end in stretches:
-        before[partition] = passed - start
+    for topic, partition, start, end, _ in stretches:
+        if topic not in before:
+            size = max(number for name, number, *_ in stretches if name == topic) + 1
+            before[topic] = np.zeros(size, np.int64)
+        before[topic][partition] = passed - start
         passed += end - start
 
     def number(found: Messages) -> pa.Array:
-        return pa.array(before[found.partitions().to_numpy()] + found.offsets().to_numpy())
+        return pa.array(before[found.topic][found.partitions().to_numpy()] + found.offsets().to_numpy())
 
     return number
 
 
-def check_topic(options: Options, secrets: Secrets) -> None:
-    """What was read is of the topic that it should be of: it is still there, with the same id."""
-    name = fingerprint(settings(options["connection"], secrets))
-    admin = _admins.get(name)
-    if admin is None:
-        while len(_admins) >= _ADMINS_KEPT_MAX:
-            _admins.pop(next(iter(_admins)))
-        admin = _admins[name] = Admin(options["connection"], secrets)
-    topic = describe(admin, options["topic"])
-    if topic is None:
-        raise TransientError(f'{NAMESPACE}: topic "{options["topic"]}" went away while it was read')
-    if topic.id != options["topic_id"]:
-        raise TransientError(f"{NAMESPACE}: {recreated(topic.name).message}")
+def check_topics(options: Options, secrets: Secrets, ids: Mapping[str, str]) -> None:
+    """What was read is of the topics that it should be of: they are still there, with the same ids."""
+    strange = _strange(options, secrets, ids)
+    if strange is not None:
+        raise TransientError(f'{NAMESPACE}: topic "{strange}" went away while it was read')
+
+
+def _strange(options: Options, secrets: Secrets, ids: Mapping[str, str]) -> str | None:
+    """A topic that is not there any more, or another one."""
+    key = fingerprint(settings(options["connection"], secrets))
+    admin = _admins.pop(key, None) or Admin(options["connection"], secrets)
+    described = describe(admin, ids)  # one that fails is not kept: it may ask a broker that is gone, for ever
+    while len(_admins) >= _ADMINS_KEPT_MAX:
+        _admins.pop(next(iter(_admins)))
+    _admins[key] = admin
+    return next((name for name, topic in described.items() if _id(topic) != ids[name]), None)
+
+
+def _id(topic: object) -> str | None:
+    return topic.id if isinstance(topic, Topic) else None
 
 
 @contextmanager
-def reading(secrets: Secrets) -> Iterator[Callable[[SnapshotChunk], Iterator[pa.RecordBatch]]]:
+def reading(secrets: Secrets) -> Iterator[ReadChunk]:
     """Chunks of snapshots: a stretch of one partition each."""
     yield lambda chunk: _chunk(chunk, secrets)
 
 
-def _chunk(chunk: SnapshotChunk, secrets: Secrets) -> Iterator[pa.RecordBatch]:
-    partition, start, end = chunk.details
-    stretches: list[Stretch] = [(partition, start, end)]
+def _chunk(chunk: SnapshotChunk, secrets: Secrets) -> Iterator[pa.RecordBatch | Received]:
+    topic, topic_id, partition, start, end = chunk.details
+    stretches: list[Stretch] = [(topic, partition, start, end, -1)]
     rows, number = Rows(chunk.export, secrets), _numbering(stretches)
-    with consumption(chunk.options, secrets, keep=False) as consumer:
-        for found in consumer.read(stretches):
-            batch, error, _ = rows.made_of(found, number(found))
-            if error is not None:
-                raise error
-            if batch is not None:
-                yield batch
-    check_topic(chunk.options, secrets)
+    received = Received()
+    try:
+        with consumption(chunk.options, secrets, keep=False) as consumer:
+            for found in consumer.read(stretches):
+                if isinstance(found, Truncated):
+                    raise TransientError(_truncated(found).message)
+                batch, error, told = rows.made_of(found, number(found))
+                received += told
+                if error is not None:
+                    raise error
+                if batch is not None:
+                    yield batch
+        check_topics(chunk.options, secrets, {topic: topic_id})
+    except TransientError:
+        _check_comes_again(chunk.options, secrets, topic, topic_id)
+        raise
+    yield received
+
+
+def _check_comes_again(options: Options, secrets: Secrets, name: str, topic_id: str) -> None:
+    """DefiniteError if a topic is gone for good: nobody can read the rest of it."""
+    deadline = SYSTEM_CLOCK.monotonic_s() + KAFKA_ABSENT_S
+    while _strange(options, secrets, {name: topic_id}) is not None:
+        if SYSTEM_CLOCK.monotonic_s() > deadline:
+            raise DefiniteError(name, "", f'topic "{name}" went away before all of it was read')
+        SYSTEM_CLOCK.sleep(_AGAIN_S)

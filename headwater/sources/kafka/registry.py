@@ -1,6 +1,7 @@
 """A schema registry that speaks Confluent's protocol: subjects, schemas by number, what they refer to.
 
 Schemas never change, so each process keeps those it has seen: nothing is asked while no new one comes.
+That there is no schema with a number is an answer as well: the message that has the number is a bad one.
 
 Not here: what schemas mean (decode/).
 """
@@ -10,20 +11,28 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import socket
 import ssl
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
+from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import TransientError, UserError
-from headwater.core.limits import REGISTRY_ANSWER_S_MAX
+from headwater.core.limits import REGISTRY_ABSENT_S, REGISTRY_ANSWER_S_MAX, REGISTRY_WAIT_EVERY_S
 from headwater.sources.contract import Secrets
+from headwater.sources.external import addresses
 
 _ACCEPTED: Final = "application/vnd.schemaregistry.v1+json, application/json"
 _DEPTH_MAX: Final = 16
 
+_NO_SCHEMA: Final = 40403
+_AGAIN_S: Final = 0.2
+
 _seen: dict[tuple[str, int], Schema] = {}
+_waited: dict[str, float] = {}  # by URL, since when a schema was waited for that a registry does not have
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +55,11 @@ class Schema:
 
 
 class NotFound(Exception):
-    """The registry has no such thing."""
+    """The registry has no such thing; `schema`: it says itself that it is a schema that it has not."""
+
+    def __init__(self, schema: bool) -> None:
+        super().__init__()
+        self.schema = schema
 
 
 class Registry:
@@ -70,20 +83,26 @@ class Registry:
             return None
 
     def by_id(self, id_: int) -> Schema:
-        """The schema with this number; TransientError if there is none."""
+        """The schema with this number; UserError if there is none."""
         known = _seen.get((self.url, id_))
         if known is not None:
             return known
-        try:
-            told = self._get(f"/schemas/ids/{id_}")
-        except NotFound:
-            raise TransientError(
-                f'kafka: schema registry "{self.url}" has no schema {id_}, by which a message was written',
-                hint="Register it again with this number, or let the connection name the registry that has"
-                " it.",
-            ) from None
-        found = _seen[self.url, id_] = self._schema({**told, "id": id_})
+        found = _seen[self.url, id_] = self._schema({**self._numbered(id_), "id": id_})
         return found
+
+    def _numbered(self, id_: int) -> Mapping[str, Any]:
+        """What the registry has under a number: one of its servers may hear of it a little later."""
+        while True:
+            try:
+                found: Mapping[str, Any] = self._get(f"/schemas/ids/{id_}")
+                return found
+            except NotFound as error:
+                text = f'schema registry "{self.url}" has no schema {id_}'
+                if not error.schema:  # whoever answers may not be the registry
+                    raise TransientError(f"kafka: {text}, by which a message was written") from None
+                if not _worth_waiting(self.url):
+                    raise UserError(text, "42704") from None
+            SYSTEM_CLOCK.sleep(_AGAIN_S)
 
     def referred(self, schema: Schema) -> dict[str, Schema]:
         """All that a schema uses, by name, and what these use; those that are used come first."""
@@ -119,21 +138,19 @@ class Registry:
     def _get(self, path: str) -> Any:
         """TransientError unless there is an answer in time; NotFound if it is that there is no such thing."""
         place = urlsplit(self.url)
-        connection = self._connect(place.scheme, place.hostname or "", place.port)
         try:
-            connection.request("GET", path, headers=self._headers())
-            answer = connection.getresponse()
-            body = answer.read()
+            with closing(self._connect(place.scheme, place.hostname or "", place.port)) as connection:
+                connection.request("GET", path, headers=self._headers())
+                answer = connection.getresponse()
+                body = answer.read()
         except (OSError, http.client.HTTPException) as error:
             reason = str(error) or type(error).__name__
             raise TransientError(
                 f'kafka: could not reach schema registry "{self.url}": {reason}',
                 hint="See to it that the registry runs and that URL is where it listens.",
             ) from error
-        finally:
-            connection.close()
         if answer.status == 404:
-            raise NotFound(path)
+            raise NotFound(_error_code(body) == _NO_SCHEMA)
         if answer.status != 200:
             hint = "Look at USER and PASSWORD of the connection." if answer.status in (401, 403) else None
             raise TransientError(
@@ -148,9 +165,19 @@ class Registry:
             ) from error
 
     def _connect(self, scheme: str, host: str, port: int | None) -> http.client.HTTPConnection:
-        if scheme != "https":
-            return http.client.HTTPConnection(host, port, timeout=REGISTRY_ANSWER_S_MAX)
-        return http.client.HTTPSConnection(host, port, timeout=REGISTRY_ANSWER_S_MAX, context=self._trust())
+        made: http.client.HTTPConnection
+        if scheme == "https":
+            made = http.client.HTTPSConnection(
+                host, port, timeout=REGISTRY_ANSWER_S_MAX, context=self._trust()
+            )
+        else:
+            made = http.client.HTTPConnection(host, port, timeout=REGISTRY_ANSWER_S_MAX)
+        allowed = addresses(self._connection, host)
+        if allowed:
+            # Connected here, to what was looked at: the name is not resolved once more.
+            plain = socket.create_connection((allowed[0], made.port), REGISTRY_ANSWER_S_MAX)
+            made.sock = self._trust().wrap_socket(plain, server_hostname=host) if scheme == "https" else plain
+        return made
 
     def _trust(self) -> ssl.SSLContext:
         authority = self._value("ssl_certificate_authority")
@@ -169,6 +196,22 @@ class Registry:
         if kept is None or isinstance(kept, str):
             return kept
         return self._secrets(kept["secret"]).decode() if "secret" in kept else str(kept["text"])
+
+
+def _error_code(body: bytes) -> int | None:
+    """What a registry says beside the status of an answer."""
+    try:
+        return int(json.loads(body)["error_code"])
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _worth_waiting(url: str) -> bool:
+    """Whether a schema may still come.  Now and then only: messages may have any number in them."""
+    now_s = SYSTEM_CLOCK.monotonic_s()
+    if now_s > _waited.get(url, float("-inf")) + REGISTRY_WAIT_EVERY_S:
+        _waited[url] = now_s
+    return now_s < _waited[url] + REGISTRY_ABSENT_S
 
 
 def validate(connection: Mapping[str, Any], secrets: Secrets) -> None:

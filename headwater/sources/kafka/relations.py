@@ -9,6 +9,7 @@ from headwater.catalog.builtin.facts import SystemFacts
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import BuiltinTable, Columns
 from headwater.catalog.details import ShownEncoding
+from headwater.catalog.state import Item
 
 
 def _tables(facts: SystemFacts) -> Columns:
@@ -44,19 +45,28 @@ MZ_KAFKA_SOURCE_TABLES: Final = BuiltinTable(
 def _sources(facts: SystemFacts) -> Columns:
     items = facts.state.items.values()
     sources = [s for s in items if s.ingests and s.ingestion.source_type == "kafka"]
-    options = [source.ingestion.options for source in sources]
+    pairs = [(source, topic) for source in sources for topic in _topics(facts, source)]
     return {
-        "id": [facts.state.named_source(source.id).id for source in sources],
-        "group_id_prefix": [option["group_id_prefix"] for option in options],
-        "topic": [option["topic"] for option in options],
+        "id": [facts.state.named_source(source.id).id for source, _ in pairs],
+        "group_id_prefix": [source.ingestion.options["group_id_prefix"] for source, _ in pairs],
+        "topic": [topic for _, topic in pairs],
     }
+
+
+def _topics(facts: SystemFacts, source: Item) -> list[str]:
+    """Those that a source names; of a pattern those that are listed, or that tables are made of."""
+    if source.ingestion.options["pattern"] is None:
+        return list(source.ingestion.options["topics"])
+    listed = {reference.name for reference in source.ingestion.references}
+    tabled = {item.fed_export.reference[-1] for item in facts.state.exports_of(source.id)}
+    return sorted(listed | tabled)
 
 
 MZ_KAFKA_SOURCES: Final = BuiltinTable(
     number=116,
     schema="mz_catalog",
     name="mz_kafka_sources",
-    description="Facts of Kafka sources.",
+    description="Facts of Kafka sources, a row for each topic.",
     columns=shape(
         """
         id text

@@ -2,15 +2,17 @@
 
     none        every message whose value is not null is a row
     upsert      the last value of a key is its row; null takes it away
-    debezium    the same, of what was `after`
+    debezium    the same, of what was `after`; what else is in the message is not looked at
 
 A message that cannot be decoded is, without an envelope, the end of its table at that place.  With a key it
 is a row with a flaw, which goes when the key gets another message:
 
     key     value   row
-    null    any     key columns NULL, no place of its own: gone with a message whose key and value are null
+    null    any     key columns NULL; one key, gone with a message whose key and value are null
     bad     any     key columns NULL; told from others by the bytes of the key
     good    bad     the key, NULL in all other columns
+
+A key of bytes that mean null, a branch of a union of Avro, is a good key: its column is NULL.
 """
 
 from __future__ import annotations
@@ -26,12 +28,13 @@ import pyarrow.compute as pc
 
 from headwater.core import flaws
 from headwater.core.change import DELETE, INSERT, Received
-from headwater.core.errors import DefiniteError
+from headwater.core.errors import DefiniteError, UserError
 from headwater.decode.contract import Decoded, Decoder
 from headwater.decode.formats import FORMATS
 from headwater.formats.arrow import arrow_type, read_schema
 from headwater.sources.contract import Export, Secrets
 from headwater.sources.kafka.consume import Messages, place_of
+from headwater.sources.kafka.headers import Headers
 from headwater.sources.kafka.registry import Registry
 from headwater.sources.kafka.schemas import PinnedFormat, avro_text
 from headwater.sources.kafka.shape import DEBEZIUM, NONE
@@ -42,6 +45,7 @@ NULL_KEY: Final = (
     " a record upstream with a NULL key and NULL value"
 )
 _NO_VALUE: Final = "no value"
+_NULL_KEY: Final = pa.scalar(b"", pa.binary())
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,10 @@ def decoder_of(pinned: PinnedFormat, export: Export, secrets: Secrets) -> Decode
         if id_ == pinned.schema_id:
             return str(pinned.details["schema"])
         registry = Registry(dict(export.options)["registries"][pinned.registry], secrets)
-        return avro_text(registry, registry.by_id(id_))
+        schema = registry.by_id(id_)
+        if schema.type != "AVRO":
+            raise UserError(f"it is of the type {schema.type}", "22023")
+        return avro_text(registry, schema)
 
     return FORMATS[pinned.format].decoder(pinned.details, schema_of)
 
@@ -97,32 +104,26 @@ class Rows:
         self, found: Messages, sequence: pa.Array
     ) -> tuple[pa.RecordBatch | None, DefiniteError | None, Received]:
         """The changes, the error that ends the table, and what they were made of."""
-        values = found.values()
+        values, keys = found.values(), found.keys()
+        told = Received(len(found), _bytes(values) + _bytes(keys))
         if self._envelope == NONE and self._value is not None:
             kept = _flags(values.is_valid())
             if not kept.all():
                 places = np.flatnonzero(kept).tolist()
-                found = Messages([found.found[place] for place in places])
+                found = Messages(found.topic, [found.found[place] for place in places])
                 taken = pa.array(places, pa.int64())
-                values, sequence = values.take(taken), sequence.take(taken)
+                values, keys, sequence = values.take(taken), keys.take(taken), sequence.take(taken)
         if not len(found):
-            return None, None, Received()
-        keys = found.keys() if self._needs_keys() else None
-        size = values.nbytes + (0 if keys is None else keys.nbytes)
-        key = (
-            None
-            if keys is None or self._key is None
-            else Part(keys, _apply(self._key, keys, self._key_columns))
-        )
+            return None, None, told
+        key = None if self._key is None else Part(keys, _apply(self._key, keys, self._key_columns))
         value = (
             None if self._value is None else Part(values, _apply(self._value, values, self._value_columns))
         )
-        headers = _Headers(found)
+        headers = Headers(found.found)
         columns = [
             self._column(origin, place, found, key, value, keys, values, headers)
             for place, origin in enumerate(self._origins)
         ]
-        told = Received(len(found), size)
         if self._envelope == NONE:
             error = self._ends(found, [part for part in (key, value) if part is not None], headers)
             if error is not None:
@@ -135,9 +136,6 @@ class Rows:
         batch = pa.RecordBatch.from_arrays([*columns, *hidden, flawed, ops, sequence], schema=self._schema)
         return batch, None, told
 
-    def _needs_keys(self) -> bool:
-        return self._key is not None or any(origin == ["bytes", "key"] for origin in self._origins)
-
     # Columns
 
     def _column(
@@ -147,9 +145,9 @@ class Rows:
         found: Messages,
         key: Part | None,
         value: Part | None,
-        keys: pa.Array | None,
+        keys: pa.Array,
         values: pa.Array,
-        headers: _Headers,
+        headers: Headers,
     ) -> pa.Array:
         wanted = arrow_type(self.export.relation.columns[place].type)
         match origin:
@@ -171,7 +169,7 @@ class Rows:
             case ["timestamp"]:
                 return found.times().cast(wanted)
             case ["headers"]:
-                return found.headers().cast(wanted)
+                return headers.all().cast(wanted)
             case ["header", name, binary]:
                 return headers.column(name, binary)
         raise ValueError(f"a column that comes from {origin}")
@@ -183,17 +181,23 @@ class Rows:
         after = value.decoded.columns[place]
         return pc.struct_field(after, [number])
 
-    def _hidden(self, found: Messages, keys: pa.Array | None, key: Part | None) -> list[pa.Array]:
-        """What tells keys apart that could not be decoded."""
+    def _hidden(self, found: Messages, keys: pa.Array, key: Part | None) -> list[pa.Array]:
+        """What tells keys apart that have no columns: those that could not be decoded, and null."""
         if len(self.export.kept.columns) == len(self.export.relation.columns):
             return []
-        if key is None or keys is None or key.decoded.errors is None:
+        if key is None:
             return [pa.nulls(len(found), pa.binary())]
-        return [pc.if_else(key.decoded.errors.is_valid(), keys, pa.scalar(None, pa.binary()))]
+        bad = key.bad()
+        odd = pc.if_else(keys.is_null(), _NULL_KEY, pa.scalar(None, pa.binary()))
+        if not bad:
+            return [odd]
+        told = np.full(len(found), None, object)
+        told[bad] = [_odd_key(raw) for raw in keys.take(pa.array(bad)).to_pylist()]
+        return [pc.coalesce(pa.array(told, pa.binary()), odd)]
 
     # What goes wrong
 
-    def _ends(self, found: Messages, parts: list[Part], headers: _Headers) -> DefiniteError | None:
+    def _ends(self, found: Messages, parts: list[Part], headers: Headers) -> DefiniteError | None:
         """The first message that cannot be a row, without an envelope."""
         places: dict[int, str] = {}
         for part in parts:
@@ -216,11 +220,11 @@ class Rows:
     def _changes(
         self,
         found: Messages,
-        keys: pa.Array | None,
+        keys: pa.Array,
         values: pa.Array,
         key: Part | None,
         value: Part | None,
-        headers: _Headers,
+        headers: Headers,
     ) -> tuple[pa.Array, pa.Array]:
         """What each message does to its key, and what is wrong with the row."""
         gone = _flags(values.is_null())
@@ -228,7 +232,9 @@ class Rows:
             place = next(i for i, column in enumerate(self._value_columns) if column.name == "after")
             errors = value.decoded.errors
             bad = np.zeros(len(found), bool) if errors is None else _flags(errors.is_valid())
-            gone = gone | (_flags(value.decoded.columns[place].is_null()) & ~bad)
+            after = _flags(value.decoded.columns[place].is_null()) & ~bad
+            # Without a key it is of no row: that a whole table was emptied, for instance.
+            gone = gone | (after if keys is None else after & _flags(keys.is_valid()))
         ops = pc.if_else(pa.array(gone), pa.scalar(DELETE), pa.scalar(INSERT))
         told: dict[int, str] = {}
         for place, why in headers.missing.items():
@@ -237,7 +243,7 @@ class Rows:
             for place in value.bad():
                 why = f"Envelope error: Upsert: Value error: {_decode_error(value, place)}"
                 told[place] = f"{why}, decoded key: {_shown_key(key, place)}"
-        if key is not None and keys is not None:
+        if key is not None:
             for place in key.bad():
                 told[place] = f"Envelope error: Upsert: Key decode: {_decode_error(key, place)}"
             for place in np.flatnonzero(_flags(keys.is_null())).tolist():
@@ -252,40 +258,6 @@ class Rows:
         return ops, pa.array(flawed, pa.string()) if told else pa.nulls(len(found), pa.string())
 
 
-class _Headers:
-    """Single headers of messages, and where one was not there."""
-
-    def __init__(self, found: Messages) -> None:
-        self._found = found
-        self.missing: dict[int, str] = {}
-
-    def column(self, name: str, binary: bool) -> pa.Array:
-        told: list[bytes | str | None] = []
-        for place, message in enumerate(self._found.found):
-            headers: Any = message.headers() or []
-            matching = [value for key, value in headers if key == name]
-            if not matching:
-                there = ", ".join(key for key, _ in headers)
-                self.missing[place] = (
-                    f"A header with key '{name}' was not found in the message headers: [{there}]"
-                )
-                told.append(None)
-                continue
-            value = matching[-1]
-            raw = value.encode() if isinstance(value, str) else value
-            if raw is None or binary:
-                told.append(raw)
-                continue
-            try:
-                told.append(raw.decode())
-            except UnicodeDecodeError:
-                self.missing[place] = (
-                    f"Found ill-formed byte sequence in header '{name}' that cannot be decoded as valid utf-8"
-                )
-                told.append(None)
-        return pa.array(told, pa.binary() if binary else pa.string())
-
-
 def _apply(decoder: Decoder, raw: pa.Array, columns: tuple[Any, ...]) -> Decoded:
     """Of all that is not NULL; where it is, all columns are."""
     if raw.null_count == 0:
@@ -297,6 +269,16 @@ def _apply(decoder: Decoder, raw: pa.Array, columns: tuple[Any, ...]) -> Decoded
         tuple(column.take(places) for column in made.columns),
         None if made.errors is None else made.errors.take(places),
     )
+
+
+def _odd_key(raw: bytes) -> bytes:
+    """A key that could not be decoded: its bytes, and never none, which stands for the key that is null."""
+    return raw if raw.strip(b"\0") else raw + b"\0"
+
+
+def _bytes(parts: pa.Array) -> int:
+    """Of keys or values, as they were sent."""
+    return pc.sum(pc.binary_length(parts)).as_py() or 0
 
 
 def _where(found: Messages, place: int) -> tuple[int, int]:

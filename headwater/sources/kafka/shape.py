@@ -72,6 +72,7 @@ def encoded(secrets: Secrets, reference: Reference, encoding: Encoding, registri
         place for place, placed in enumerate(columns) if keyed and placed.origin == ["whole", "key"]
     )
     pinned = {
+        **reference.pinned.reference,
         "topic": reference.name,
         "envelope": envelope.type,
         "key": None if key is None else key.to_json(),
@@ -136,7 +137,9 @@ def _columns(
         made += [_Placed(Column(part, BYTEA), ["bytes", part]) for part in ("key", "value")]
     else:
         if key is not None and (asked is not None or envelope.type == UPSERT):
-            made += _of_key(key, None if asked is None else asked.alias)
+            of_key = _of_key(key, None if asked is None else asked.alias)
+            # A null key is an error where there are keys, and a value like others where there are none.
+            made += of_key if envelope.type == UPSERT else map(_nullable, of_key)
         lenient = envelope.inline_errors is not None
         if envelope.inline_errors is not None:
             made.append(_Placed(Column(envelope.inline_errors.alias or "error", ERROR), ["error"]))
@@ -145,6 +148,10 @@ def _columns(
             for place, column in enumerate(value.columns)
         ]
     return [*made, *_metadata(encoding)]
+
+
+def _nullable(placed: _Placed) -> _Placed:
+    return replace(placed, column=replace(placed.column, nullable=True))
 
 
 def _of_key(key: PinnedFormat, alias: str | None) -> list[_Placed]:

@@ -87,8 +87,8 @@ def columns(reference: Reference) -> str:
         ("FORMAT TEXT INCLUDE PARTITION, OFFSET AS o", "text text, partition integer, o uint8"),
         ("FORMAT TEXT INCLUDE HEADER 'a' AS h, HEADER 'b' AS i BYTES", "text text, h text?, i bytea?"),
         (f"FORMAT AVRO {CSR}", "x integer, y text"),
-        (f"KEY FORMAT AVRO {CSR} VALUE FORMAT TEXT INCLUDE KEY", "id integer, text text"),
-        (f"KEY FORMAT AVRO {CSR} VALUE FORMAT TEXT INCLUDE KEY AS k", "k integer, text text"),
+        (f"KEY FORMAT AVRO {CSR} VALUE FORMAT TEXT INCLUDE KEY", "id integer?, text text"),
+        (f"KEY FORMAT AVRO {CSR} VALUE FORMAT TEXT INCLUDE KEY AS k", "k integer?, text text"),
     ],
 )
 def test_without_an_envelope_every_message_is_a_row(clauses: str, wanted: str) -> None:

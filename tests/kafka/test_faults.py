@@ -1,0 +1,200 @@
+"""A death at every place where it would hurt leaves tables of a topic right, and nothing is read again.
+
+Method: a server in which a file arms a failpoint.  First quietly: what the broker has sent of the topic until
+all is right again says how often a range was read.  Then under messages that go on all the time: in the end
+each table is what a replay makes of the topic, and what SUBSCRIBE told of a stretch of time before a death
+it tells after all of them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headwater.core.clock import seeded
+from headwater.observe.failpoints import FAILPOINTS, FOLDER_VARIABLE
+from tests.kafka.randomized import HISTORY, TEXT_SHAPES, replay, subscribed
+from tests.support.kafka import KafkaServer
+from tests.support.mirror import Mirror
+from tests.support.server import QUICK_SPARK, HeadwaterServer, eventually
+from tests.support.topics import Row
+
+DIE_S_MAX = 120.0
+RECOVER_S_MAX = 120.0
+BLOCK_BYTES = 2_000_000
+UPSERT = "KEY FORMAT TEXT VALUE FORMAT TEXT ENVELOPE UPSERT"
+TICKS = {
+    "ingestion.before_files": 2,
+    "ingestion.before_append": 2,
+    "ledger.before_commit": 2,
+    "ledger.after_commit": 1,
+    "ingestion.after_append": 1,
+}
+"""How often a range of a tick is read if the process dies there."""
+BACKFILLS = {
+    "ingestion.before_join": 1,
+    "ingestion.after_join": 1,
+    "backfill.before_chunk": 2,
+    "backfill.before_state": 1,
+    "backfill.before_version": 1,
+    "backfill.before_hydrate": 1,
+    "backfill.after_hydrate": 1,
+}
+"""The same of what a new table has to read."""
+
+
+@pytest.fixture(scope="module")
+def armed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a file arms a failpoint."""
+    return tmp_path_factory.mktemp("armed")
+
+
+@pytest.fixture(scope="module")
+def dying(tmp_path_factory: pytest.TempPathFactory, armed: Path) -> Iterator[HeadwaterServer]:
+    server = HeadwaterServer(
+        tmp_path_factory.mktemp("faults") / "data",
+        spark_conf=QUICK_SPARK,
+        environment={FOLDER_VARIABLE: str(armed)},
+    )
+    try:
+        yield server.start()
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def there(dying: HeadwaterServer, kafka: KafkaServer) -> Iterator[Mirror]:
+    made = Mirror(dying, kafka)
+    yield made
+    made.leave()
+
+
+def block() -> list[Row]:
+    """Messages that are large together, of a few keys."""
+    return [(b"k%d" % (n % 50), b"x" * (BLOCK_BYTES // 1000), n % 2) for n in range(1000)]
+
+
+def arm(armed: Path, name: str) -> Path:
+    file = armed / name
+    file.write_text("exit")
+    return file
+
+
+def sent_until(there: Mirror, topic: str, rows: dict[str, int], before: int) -> float:
+    """Blocks that the broker has sent of the topic since, once tables have so many rows."""
+
+    def counted() -> bool:
+        return all(there.rows(f"SELECT count(*) FROM {table}") == [(n,)] for table, n in rows.items())
+
+    there.wait(topic, within_s=RECOVER_S_MAX)
+    eventually(counted, within_s=RECOVER_S_MAX)
+    return (there.kafka.bytes_out(topic) - before) / BLOCK_BYTES
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", TICKS)
+def test_a_range_that_is_durable_is_not_read_again(there: Mirror, armed: Path, name: str) -> None:
+    topic = there.topic(partitions=2)
+    there.source(topic)
+    there.run("CREATE TABLE whole FROM SOURCE s", f"CREATE TABLE newest FROM SOURCE s {UPSERT}")
+    there.produce(topic, [(b"first", b"message")])
+    there.rows("SELECT * FROM newest")
+    before = there.kafka.bytes_out(topic)
+    file = arm(armed, name)
+    there.kafka.produce(topic, block())
+    eventually(lambda: not file.exists(), within_s=DIE_S_MAX)
+    blocks = sent_until(there, topic, {"whole": 1001, "newest": 51}, before)
+    # A range may have been cut where the source looked; what came beside is little.
+    assert TICKS[name] - 1 < blocks < TICKS[name] + 0.3
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", BACKFILLS)
+def test_chunks_that_are_durable_are_not_read_again(there: Mirror, armed: Path, name: str) -> None:
+    topic = there.topic(partitions=2)
+    there.source(topic)
+    there.produce(topic, block())
+    before = there.kafka.bytes_out(topic)
+    file = arm(armed, name)
+    there.run(f"CREATE TABLE newest FROM SOURCE s {UPSERT}")
+    eventually(lambda: not file.exists(), within_s=DIE_S_MAX)
+    blocks = sent_until(there, topic, {"newest": 50}, before)
+    assert BACKFILLS[name] - 0.1 < blocks < BACKFILLS[name] + 0.3
+
+
+class Writer(threading.Thread):
+    """Somebody who goes on writing: keys, tombstones, and no errors."""
+
+    def __init__(self, kafka: KafkaServer, topic: str) -> None:
+        super().__init__(daemon=True)
+        self._kafka, self._topic = kafka, topic
+        self._stopping = threading.Event()
+        self.failure: BaseException | None = None
+
+    def run(self) -> None:
+        chance, number = seeded(1), 0
+        try:
+            while not self._stopping.wait(0.05):
+                rows: list[Row] = []
+                for _ in range(20):
+                    number += 1
+                    partition = chance.randrange(2)
+                    key = b"%d-%d" % (partition, chance.randrange(200))
+                    value = b'{"n": %d}' % number if chance.random() < 0.8 else None
+                    rows.append((key, value, partition))
+                self._kafka.produce(self._topic, rows)
+        except BaseException as error:
+            self.failure = error
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self.join()
+        assert self.failure is None, self.failure
+
+
+@pytest.mark.timeout(1800)
+def test_a_death_at_every_failpoint_under_messages_leaves_everything_right(
+    there: Mirror, armed: Path
+) -> None:
+    names = [
+        name
+        for name in FAILPOINTS
+        if name.partition(".")[0] in ("ingestion", "backfill", "ledger", "fold") and "restart" not in name
+    ]
+    assert len(names) >= 15
+    topic = there.topic(partitions=2)
+    there.source(topic)
+    tables = {"whole": "whole", "upserted": "upserted", "numbered": "numbered", "later": "numbered"}
+    for table, shape in tables.items():
+        there.run(f"CREATE TABLE {table} FROM SOURCE s {TEXT_SHAPES[shape].clauses} {HISTORY}")
+    writer = Writer(there.kafka, topic)
+    writer.start()
+    told = {}
+    try:
+        eventually(lambda: there.rows("SELECT count(*) >= 100 FROM upserted") == [(True,)])
+        ((began,),) = there.rows("SELECT mz_now()::text::int8 FROM s LIMIT 1")
+        for name in names:
+            ((now,),) = eventually(
+                lambda: there.rows("SELECT mz_now()::text::int8 FROM s LIMIT 1"), within_s=RECOVER_S_MAX
+            )
+            for table in ("whole", "upserted", "numbered"):
+                told[table, began, now] = subscribed(there, table, began, now)
+            file = arm(armed, name)
+            if name.startswith("backfill") or name.endswith("join"):
+                there.run(
+                    f"DROP TABLE later; CREATE TABLE later FROM SOURCE s {TEXT_SHAPES['numbered'].clauses}"
+                )
+            eventually(lambda file=file: not file.exists(), within_s=DIE_S_MAX)  # type: ignore[misc]
+    finally:
+        writer.stop()
+    there.wait(topic, within_s=RECOVER_S_MAX)
+    messages = replay(there.kafka, topic)
+    for table, name in tables.items():
+        made = TEXT_SHAPES[name]
+        assert Counter(there.rows(f"SELECT {made.asked} FROM {table}")) == made.wanted(messages), table
+    for stretch, before in told.items():
+        assert subscribed(there, *stretch) == before, stretch
