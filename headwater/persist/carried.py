@@ -19,8 +19,7 @@ and makes of each origin a version of the row that says this one column (`SAYS`)
 for are traced, so a row that has moved a thousand times costs a thousand steps and not their square.
 
 It needs relations `tail` (c0, c1, ..., _op, _rank) and `last` (the same, the last change of each key), where
-_rank is position * 2^63 + sequence.  Keys are never NULL here: an upstream that leaves values out follows
-rows by a key that cannot be.  (One that may be comes with whole old rows, and those have every value.)
+_rank is position * 2^63 + sequence.
 
 Not here: what else rows are made of (combine.py, cluster/read.py).
 """
@@ -31,6 +30,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headwater.core.change import CARRIED, DELETE, OP, PARTIAL
+from headwater.persist.keys import same_key
 
 SAYS = "!"
 """Begins the _op of a version that says one column alone; its place follows."""
@@ -75,7 +75,7 @@ def said(place: int, words: Words) -> str:
 def carried_tables(keys: Sequence[str], words: Words) -> str:
     """Definitions of `moves`, `wants` and `found`, for a WITH that has `tail` and `last` already."""
     listed, kept = ", ".join(keys), words.kept
-    same = " AND ".join(f"v.{key} = w.{key}" for key in keys)
+    same = same_key("v", "w", keys)
     columns = f"SELECT DISTINCT _column FROM wants WHERE _kind = {MOVE}"
     left = words.has.format(text=_LEFT, place="_column")
     mentions = (
@@ -124,7 +124,7 @@ def carried_versions(
     asked = f"FROM {origins} o JOIN last l ON l._rank = o._id"
     text = f"SELECT {values('v')} {asked} JOIN tail v ON v._rank = o._from"
     if state:
-        same = " AND ".join(f"s.{key} = m.{key}" for key in keys)
+        same = same_key("s", "m", keys)
         text += (
             f" UNION ALL SELECT {values('s')} {asked} JOIN moves m ON m._rank = o._via"
             f" JOIN {state} ON {same} WHERE o._from IS NULL"

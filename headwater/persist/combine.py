@@ -14,7 +14,7 @@ for Spark; the tests hold the two against each other.)
 Flaws (core/flaws.py) are those of the change that a column's value comes from; of rows without a key they
 tell which is which, but not by when and where they came.
 
-Keys are equal as SQL says: 0 and -0 are one.  Rows are the same only if they are spelled alike
+Keys are the same as keys.py says: 0 and -0 are one.  Rows are the same only if they are spelled alike
 (`spelled_apart`): an upstream that takes away -0 keeps 0, and a row is shown as it was given.
 
 Not here: which files (persist/ledger.py), what a query does with the rows.
@@ -32,7 +32,8 @@ from headwater.core.quoting import literal, quoted
 from headwater.core.relation import Relation
 from headwater.core.types import SqlType, holds_floats
 from headwater.formats.engine_types import duckdb_stored
-from headwater.persist.carried import DUCKDB, carried_tables, carried_versions, origin_tables, said
+from headwater.persist.carried import DUCKDB, SAYS, carried_tables, carried_versions, origin_tables, said
+from headwater.persist.keys import same_key
 from headwater.persist.store import DataStore
 
 
@@ -46,11 +47,6 @@ def spelled_apart(columns: Iterable[tuple[str, SqlType]]) -> list[str]:
         for text, type_ in columns
         if holds_floats(type_)
     ]
-
-
-def same_key(one: str, other: str, keys: Iterable[str]) -> str:
-    """Whether rows of two relations have the same key: NULL is one like others, and -0 is 0."""
-    return " AND ".join(f"{one}.{key} IS NOT DISTINCT FROM {other}.{key}" for key in keys)
 
 
 def scan_files(store: DataStore, files: Sequence[FileEntry]) -> str:
@@ -221,14 +217,16 @@ def _newest_flaws(rows: _Rows, place: int) -> str:
     """Of each column what the change says that its value is from; and of any when and where it came."""
     flaws = rows.columns[place]
     names = [(name, i) for i, name in enumerate(rows.relation.column_names()) if i != place]
+    itself = f"{OP} NOT LIKE '{SAYS}%'"  # what came along from another key does not say what this key is
     told = []
     for name, other in sorted(names, key=lambda one: (len(one[0].encode()), one[0].encode())):
-        says = "TRUE" if rows.columns[other] in rows.keys else said(other, DUCKDB)
+        says = itself if rows.columns[other] in rows.keys else said(other, DUCKDB)
         pointer = literal("/" + name.replace("~", "~0").replace("/", "~1"))
         value = f"json_extract_string({flaw_values(flaws)}, {pointer})"
         newest = f"arg_max(struct_pack(v := {value}), _rank) FILTER (WHERE {says}).v"
         told.append(f"{literal(json.dumps(name, ensure_ascii=False) + ': ')} || to_json({newest})::VARCHAR")
-    rest = f"arg_max(substr({flaws}, strpos({flaws}, chr(10))), _rank) FILTER (WHERE {flaws} IS NOT NULL)"
+    latest = f"_rank * 2 + ({itself})::INT"
+    rest = f"arg_max(substr({flaws}, strpos({flaws}, chr(10))), {latest}) FILTER (WHERE {flaws} IS NOT NULL)"
     if rows.relation.flaws != FLAWS:
         rest = "''"  # a column that people read has the values alone
     values = f"nullif(concat_ws(', ', {', '.join(told)}), '')"

@@ -18,6 +18,7 @@ In the data directory, on the machine itself:
     scratch/spilled/                      what the engines of a cluster's tasks cannot keep in memory
     scratch/                              what the environment puts aside
     diagnostics.log                       of the demo's server
+    broker/                               the Kafka that a demo has started
 
 A table's log lies inside the root of its Delta table so that an appended change
 file can become part of the state without being copied: Delta names files relative
@@ -126,3 +127,8 @@ def spill_folder(data_dir: Path) -> Path:
 def demo_log(data_dir: Path) -> Path:
     """What the server of the demo says."""
     return data_dir / "diagnostics.log"
+
+
+def demo_broker(data_dir: Path) -> Path:
+    """All that the broker of a demo has."""
+    return data_dir / "broker"

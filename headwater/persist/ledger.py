@@ -122,6 +122,14 @@ class ErrorSpan:
 
 
 @dataclass(frozen=True, slots=True)
+class Taken:
+    """A request that has become rows: what names it, and what was in it.  Both are digests."""
+
+    key: bytes
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class TailSize:
     """How long a collection's tail is, against its newest state."""
 
@@ -171,11 +179,13 @@ class Ledger(Protocol):
         files: Mapping[str, Sequence[FileEntry]],
         errors: Mapping[str, DefiniteError] = {},
         seen: Mapping[str, object] = {},
+        taken: Mapping[str, Sequence[Taken]] = {},
     ) -> WriterState:
         """One tick: the binding, every table's change files, and definite errors, or nothing.
 
         `expected` is where the caller believes the writer stands.  `seen` is by table what the upstream
-        showed beside the changes.  Files of a table that has been dropped meanwhile are not kept.
+        showed beside the changes, `taken` which requests its rows are from.  Files of a table that has been
+        dropped meanwhile are not kept.
         """
 
     def restart(
@@ -209,6 +219,14 @@ class Ledger(Protocol):
 
     def upstreams(self) -> dict[str, Any]:
         """By writer: what it said of its upstream."""
+
+    # Requests that must not be taken twice
+
+    def taken(self, collection_id: str) -> list[tuple[int, Taken]]:
+        """Those that are remembered, with the timestamp of their append, the oldest first."""
+
+    def forget_taken(self, collection_id: str, until: int) -> None:
+        """Forget those that were appended at or before a timestamp."""
 
     # Collections
 

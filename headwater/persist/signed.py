@@ -17,7 +17,8 @@ from collections.abc import Sequence
 
 from headwater.core.change import DELETE, INSERT, OP, SEQUENCE, TICK, FileEntry, ReadPlan
 from headwater.core.quoting import quoted
-from headwater.persist.combine import relation_sql, same_key, scan_files
+from headwater.persist.combine import relation_sql, scan_files
+from headwater.persist.keys import same_key
 from headwater.persist.store import DataStore
 
 DIFF = "_diff"

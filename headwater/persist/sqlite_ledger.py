@@ -23,6 +23,7 @@ from headwater.persist.ledger import (
     Ledger,
     LedgerConflict,
     TailSize,
+    Taken,
     WriterState,
 )
 from headwater.persist.sqlite_file import LedgerFile
@@ -57,6 +58,7 @@ class SqliteLedger(LedgerFile, Ledger):
         files: Mapping[str, Sequence[FileEntry]],
         errors: Mapping[str, DefiniteError] = {},
         seen: Mapping[str, object] = {},
+        taken: Mapping[str, Sequence[Taken]] = {},
     ) -> WriterState:
         with self._transaction() as db:
             moved = self._bind(db, writer_id, expected, ts, frontier)
@@ -76,6 +78,15 @@ class SqliteLedger(LedgerFile, Ledger):
                 "INSERT OR REPLACE INTO ledger_seen SELECT collection_id, ? FROM ledger_collection"
                 " WHERE collection_id = ?",
                 [(json.dumps(value), collection_id) for collection_id, value in seen.items()],
+            )
+            db.executemany(
+                "INSERT OR REPLACE INTO ledger_taken SELECT collection_id, ?, ?, ? FROM ledger_collection"
+                " WHERE collection_id = ?",
+                [
+                    (ts, one.key, one.content, collection_id)
+                    for collection_id, some in taken.items()
+                    for one in some
+                ],
             )
             for collection_id, error in errors.items():
                 self._poison(db, collection_id, ts, error)
@@ -244,6 +255,16 @@ class SqliteLedger(LedgerFile, Ledger):
     def seen(self, collection_id: str) -> Any:
         rows = self._rows("SELECT seen FROM ledger_seen WHERE collection_id = ?", collection_id)
         return json.loads(rows[0][0]) if rows else None
+
+    def taken(self, collection_id: str) -> list[tuple[int, Taken]]:
+        rows = self._rows(
+            "SELECT ts, key, content FROM ledger_taken WHERE collection_id = ? ORDER BY ts", collection_id
+        )
+        return [(ts, Taken(key, content)) for ts, key, content in rows]
+
+    def forget_taken(self, collection_id: str, until: int) -> None:
+        with self._transaction() as db:
+            db.execute("DELETE FROM ledger_taken WHERE collection_id = ? AND ts <= ?", (collection_id, until))
 
     def add_chunks(self, chunks: Iterable[tuple[str, Point | None, int, FileEntry]]) -> None:
         with self._transaction() as db:
@@ -505,6 +526,7 @@ class SqliteLedger(LedgerFile, Ledger):
 
 _COLLECTION_TABLES = (
     "ledger_seen",
+    "ledger_taken",
     "ledger_collection",
     "ledger_change_file",
     "ledger_state",

@@ -37,6 +37,10 @@ STATEMENTS = (
         PRIMARY KEY (collection_id, chunk)
     ) STRICT, WITHOUT ROWID""",
     "CREATE TABLE ledger_seen (collection_id TEXT PRIMARY KEY, seen TEXT NOT NULL) STRICT",
+    """CREATE TABLE ledger_taken (
+        collection_id TEXT NOT NULL, ts INTEGER NOT NULL, key BLOB NOT NULL, content BLOB NOT NULL,
+        PRIMARY KEY (collection_id, key)
+    ) STRICT, WITHOUT ROWID""",
     """CREATE TABLE ledger_error (
         collection_id TEXT NOT NULL, ts INTEGER NOT NULL, position TEXT NOT NULL, message TEXT NOT NULL,
         hint TEXT, until INTEGER,

@@ -39,6 +39,7 @@ from headwater.core.limits import (
     UPSTREAM_KEEPALIVE_S,
 )
 from headwater.sources.contract import Secrets
+from headwater.sources.external import addresses
 from headwater.sources.postgres.session_settings import settings_query, startup_options
 from headwater.sources.postgres.silence import bounded
 
@@ -54,8 +55,7 @@ _NO_FILE: Final = f"{os.devnull}/none"
 def conninfo(connection: Mapping[str, Any], secrets: Secrets, **more: str) -> str:
     """A connection string of libpq; `more` are parameters of it that are added or replaced."""
     parameters: dict[str, Any] = {
-        "host": connection["host"],
-        "hostaddr": "",
+        **_hosts(connection),
         "port": connection.get("port", PORT_DEFAULT),
         "dbname": connection["database"],
         "user": connection["user"],
@@ -78,6 +78,19 @@ def conninfo(connection: Mapping[str, Any], secrets: Secrets, **more: str) -> st
     # Empty instead of left out: libpq would take the one in the server's environment, and send it there.
     parameters["password"] = "" if password is None else _text(password)
     return make_conninfo("", **{**parameters, **more})
+
+
+def _hosts(connection: Mapping[str, Any]) -> dict[str, str]:
+    """Names and, where it matters which, their addresses: libpq then resolves nothing, and still checks the
+    name in a certificate."""
+    names = [name.strip() for name in connection["host"].split(",")]
+    found = [(name, address) for name in names for address in addresses(connection, name)]
+    if not found:
+        return {"host": connection["host"], "hostaddr": ""}
+    return {
+        "host": ",".join(name for name, _ in found),
+        "hostaddr": ",".join(address for _, address in found),
+    }
 
 
 def connect(

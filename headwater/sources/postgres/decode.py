@@ -4,8 +4,8 @@
 
 The shape is the one that was in force at each message, so that changes before a DDL of
 the upstream are read as they were written.  What cannot become a row of a table (another
-shape, no old row, a key that cannot be stored) is a definite error of that table alone; any other value
-that cannot be stored is a flaw of its row.
+shape, no old row) is a definite error of that table alone; a value that cannot be stored is a flaw of
+its row.
 
     keyed      '+' the new row; '-' the old key where an update changed it, and for a delete;
                '~' a new row without long values that the server did not send, as they are unchanged;
@@ -37,7 +37,7 @@ from headwater.formats.arrow import arrow_type, read_schema
 from headwater.sources.contract import Export, ReadPart, Reset
 from headwater.sources.postgres import pgoutput
 from headwater.sources.postgres.altered import altered, what_is_said
-from headwater.sources.postgres.flaws import RowFlaws, as_far, bad_key, printed, typed
+from headwater.sources.postgres.flaws import RowFlaws, as_far, printed, typed
 from headwater.sources.postgres.frontier import lsn_text
 from headwater.sources.postgres.identity import (
     NO_OLD_ROW,
@@ -228,10 +228,7 @@ class Decoder:
             missing = came.columns[place].kinds == pgoutput.NULL
             self._check_null(export, position, missing, came_from)
             values, found = typed_as_far(texts, export.relation.columns[position].type)
-            if found and position in _key(export):
-                index = min(found)
-                raise self.error(export, which[index], bad_key(export, position, found[index]))
-            flaws.add(position, found)
+            flaws.add(position, texts, found)
             arrays.append(values)
         moved = np.isin(came_from, went_from)
         ops = pa.chunked_array(
@@ -239,10 +236,10 @@ class Decoder:
         ).combine_chunks()
         sequence = (self.first + which) * 2
         sequence[:count] += 1  # an update takes the old row away before it brings the new one
-        told = flaws.column(len(which), lambda index: lsn_text(int(self.lsns[which[index]])))
+        told = flaws.columns(len(which), lambda index: lsn_text(int(self.lsns[which[index]])))
         return pa.RecordBatch.from_arrays(
             [*arrays, *told, ops, pa.array(sequence)],
-            schema=read_schema(export.relation, flawed=bool(told)),
+            schema=read_schema(export.kept, flawed=bool(flaws)),
         )
 
     def _came_and_went(

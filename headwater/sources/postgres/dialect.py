@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 from headwater.catalog.builtin.exports import upstream_tables
@@ -32,13 +33,13 @@ def _resolve(upstream: Upstream, now_ms: int) -> dict[str, Any]:
 
 def _examine(options: Options, secrets: Secrets) -> Examined:
     found = examine(options, secrets)
-    check_room(found.facts)
     left_out = found.facts.publication.left_out() if found.facts.publication is not None else ()
     warnings: tuple[tuple[str, str], ...] = ()
     if left_out:
         text = f'publication "{options["publication"]}" does not publish {", ".join(left_out)}'
         warnings = ((text, "Tables will not follow such changes."),)
-    return Examined(found.references, {"identity": found.facts.identity()}, warnings)
+    room = partial(check_room, found.facts, options["connection"])
+    return Examined(found.references, {"identity": found.facts.identity()}, warnings, room)
 
 
 def _sources(facts: SystemFacts) -> Columns:
@@ -89,5 +90,7 @@ DIALECT: Final = Dialect(
     examine=_examine,
     connections=(CONNECTION,),
     relations=(MZ_POSTGRES_SOURCES, MZ_POSTGRES_SOURCE_TABLES),
-    reference_required=True,
+    reference_required=lambda options: (
+        "Say which table is wanted: CREATE TABLE .. FROM SOURCE .. (REFERENCE schema.table)"
+    ),
 )

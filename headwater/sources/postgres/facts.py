@@ -135,8 +135,10 @@ class Facts:
     publication: PublicationFacts | None
     tables: Mapping[int, TableFacts] = field(default_factory=dict)  # by oid
     unlogged: frozenset[int] = frozenset()  # of the tables that were asked for, those that are
+    slots: frozenset[str] = frozenset()  # all of the server's
     slots_left: int = 1  # that could be made
     senders_left: int = 1  # that could be connected
+    unchecked: bool = False  # a text may be any bytes
 
     def identity(self) -> dict[str, Any]:
         """What a source pins of the server."""

@@ -14,12 +14,35 @@ from typing import Final
 import pyarrow as pa
 
 from headwater.core import flaws
-from headwater.core.errors import UserError
+from headwater.core.errors import DefiniteError, UserError
 from headwater.core.flaws import Flaw, Flaws
-from headwater.core.types import SqlType
+from headwater.core.types import (
+    BOOL,
+    BYTEA,
+    DATE,
+    FLOAT4,
+    FLOAT8,
+    INT2,
+    INT2VECTOR,
+    INT4,
+    INT8,
+    INTERVAL,
+    NAME,
+    NUMERIC,
+    OID,
+    TEXT,
+    TIME,
+    UUID,
+    SqlType,
+)
 from headwater.formats.text import from_text
 from headwater.sources.contract import Export
 
+_ALL_STORED: Final = frozenset(
+    type_.kind
+    for type_ in (BOOL, BYTEA, DATE, FLOAT4, FLOAT8, INT2, INT2VECTOR, INT4, INT8, INTERVAL, OID, TIME, UUID)
+)
+_TEXTS: Final = frozenset((TEXT.kind, NAME.kind, "varchar", "char"))
 _VALUE_SHOWN_MAX: Final = 60
 Convert = Callable[[pa.Array], pa.Array]
 
@@ -66,11 +89,13 @@ def printed(texts: pa.Array) -> str:
     return bytes(texts.cast(pa.binary())[0].as_py()).decode("utf-8", "backslashreplace")
 
 
-def bad_key(export: Export, position: int, flaw: Flaw) -> str:
-    """Why a table ends: a row whose key cannot be stored could never be found again."""
-    value = flaw.value if len(flaw.value) <= _VALUE_SHOWN_MAX else f"{flaw.value[:_VALUE_SHOWN_MAX]}..."
-    column = f'column "{export.columns[position]}", part of the key,'
-    return f'value "{value}" of {column} cannot be stored: {flaw.why}'
+def may_be_odd(type_: SqlType, unchecked: bool) -> bool:
+    """Whether a column may have values that cannot be stored; `unchecked`: a text may be any bytes."""
+    if type_.kind == NUMERIC.kind:
+        return type_.scale is not None  # one of its numbers stands for NaN
+    if type_.kind in _TEXTS:
+        return unchecked
+    return type_.kind not in _ALL_STORED
 
 
 class RowFlaws:
@@ -79,18 +104,50 @@ class RowFlaws:
     def __init__(self, export: Export) -> None:
         self._export = export
         self._rows: dict[int, dict[str, Flaw]] = {}
+        self._keys: dict[int, bytes] = {}
+        self._key = export.relation.keys[0] if export.discipline == "keyed" else ()
 
-    def add(self, position: int, found: Mapping[int, Flaw]) -> None:
-        """Of the column at this place of the table: flaws by row."""
+    def add(self, position: int, texts: pa.Array, found: Mapping[int, Flaw]) -> None:
+        """Of the column at this place of the table, of which PostgreSQL sent these: flaws by row."""
         name = self._export.relation.columns[position].name
         for row, flaw in found.items():
             self._rows.setdefault(row, {})[name] = flaw
+        if found and position in self._key:
+            self._add_to_keys(position, texts, found)
 
-    def column(self, rows: int, position: Callable[[int], str]) -> list[pa.Array]:
-        """The column that tells of them, if there are any; `position`: where upstream a row is from."""
+    def _add_to_keys(self, position: int, texts: pa.Array, found: Mapping[int, Flaw]) -> None:
+        """A zero, which no value of PostgreSQL's has, ends each part, so that no two keys are alike."""
+        name = self._export.columns[position].encode()
+        for row, flaw in found.items():
+            value = flaw.value.encode()
+            if pa.types.is_string(texts.type):
+                value = texts.slice(row, 1).cast(pa.binary())[0].as_py()
+            self._keys[row] = b"%b%b\0%b\0" % (self._keys.get(row, b""), name, value)
+
+    def columns(self, rows: int, position: Callable[[int], str]) -> list[pa.Array]:
+        """What tells keys apart that could not be stored, if the table has such a column; then the column
+        that tells of all flaws, if there are any.  `position`: where upstream a row is from."""
+        odd = [pa.nulls(rows, pa.binary())] if self._export.odd_keys else []
         if not self._rows:
-            return []
+            return odd
+        if self._keys and not odd:
+            raise self._ends(position)
+        if self._keys:
+            odd = [pa.array(map(self._keys.get, range(rows)), pa.binary())]
         texts: list[str | None] = [None] * rows
         for row, found in self._rows.items():
             texts[row] = flaws.to_text(Flaws(found, position(row)))
-        return [pa.array(texts, pa.string())]
+        return [*odd, pa.array(texts, pa.string())]
+
+    def _ends(self, position: Callable[[int], str]) -> DefiniteError:
+        """A row whose key could not be foreseen to have such values could never be found again."""
+        row = min(self._keys)
+        place = next(p for p in self._key if self._export.relation.columns[p].name in self._rows[row])
+        flaw = self._rows[row][self._export.relation.columns[place].name]
+        value = flaw.value if len(flaw.value) <= _VALUE_SHOWN_MAX else f"{flaw.value[:_VALUE_SHOWN_MAX]}..."
+        column = f'column "{self._export.columns[place]}", part of the key,'
+        message = f'value "{value}" of {column} cannot be stored: {flaw.why}'
+        return DefiniteError(".".join(self._export.reference), position(row), message)
+
+    def __bool__(self) -> bool:
+        return bool(self._rows)

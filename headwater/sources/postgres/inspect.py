@@ -16,7 +16,7 @@ Not here: what becomes of the answers (facts.py, pin.py).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -70,8 +70,10 @@ _SERVER: Final = """
         CASE WHEN pg_is_in_recovery() THEN (SELECT timeline_id FROM pg_control_checkpoint())
              ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int END,
         current_setting('wal_level'), pg_is_in_recovery(),
-        current_setting('max_replication_slots')::int - (SELECT count(*)::int FROM pg_replication_slots),
+        ARRAY(SELECT slot_name::text FROM pg_replication_slots),
+        current_setting('max_replication_slots')::int,
         current_setting('max_wal_senders')::int - (SELECT count(*)::int FROM pg_stat_replication),
+        current_setting('server_encoding') = 'SQL_ASCII',
         p.pubname IS NOT NULL, p.pubinsert, p.pubupdate, p.pubdelete, p.pubtruncate, p.pubviaroot
     FROM pg_control_system() AS system LEFT JOIN pg_publication AS p ON p.pubname = %s
 """
@@ -188,20 +190,34 @@ def examine(options: Options, secrets: Secrets, name: str | None = None) -> Exam
     return Examination(facts, tuple(reference_of(facts, table) for table in facts.tables.values()))
 
 
-def check_room(facts: Facts) -> None:
-    """UserError unless a source more can have its slot, and somebody who sends what is in it."""
+def check_room(facts: Facts, connection: Mapping[str, Any], others: Sequence[Options]) -> None:
+    """UserError unless a source more can have its slot, and somebody who sends what is in it.
+
+    Other sources of the server that have only named their slots will make them.
+    """
+    server = _server(facts.identity(), connection)
+    there = (other for other in others if _server(other["identity"], other["connection"]) == server)
+    named = len({other["slot"] for other in there} - facts.slots)
+    reserved = f" {named} of them {'is' if named == 1 else 'are'} for other sources that begin later."
     for left, what, setting, view in (
         (facts.slots_left, "replication slot", "max_replication_slots", "pg_replication_slots"),
         (facts.senders_left, "WAL sender", "max_wal_senders", "pg_stat_replication"),
     ):
-        if left < 1:
+        if left - named < 1:
             raise UserError(
                 f"{PREFIX}server has no {what} left",
                 "53400",
-                detail=f"A source needs one, and all that {setting} allows are in use.",
+                detail=f"A source needs one, and all that {setting} allows are taken."
+                f"{reserved if named else ''}",
                 hint=f"In the upstream: end what nobody needs (see {view}), or raise {setting}"
                 " and restart the server.",
             )
+
+
+def _server(identity: Mapping[str, Any], connection: Mapping[str, Any]) -> tuple[object, ...]:
+    """Slots are a server's own; its replicas are of the same system."""
+    where = (connection["host"], connection.get("port")) if identity["recovering"] else ()
+    return (identity["system_id"], identity["recovering"], *where)
 
 
 def references(options: Options, secrets: Secrets, name: str | None = None) -> tuple[Reference, ...]:
@@ -245,7 +261,8 @@ def _inspect(
     row = connection.execute(_SERVER, (publication,)).fetchone()
     if row is None:
         raise TransientError("the server told nothing about itself")
-    database, user, system_id, timeline, wal_level, recovering, slots, senders, known, *published = row
+    database, user, system_id, timeline, wal_level, recovering, slots, slots_max, *rest = row
+    senders, unchecked, known, *published = rest
     version = connection.info.server_version
     tables: dict[int, TableFacts] = {}
     if known:
@@ -262,8 +279,10 @@ def _inspect(
         PublicationFacts(*published) if known else None,
         tables,
         frozenset(row[0] for row in connection.execute(_UNLOGGED, (list(oids or ()),))),
-        slots_left=slots,
+        slots=frozenset(slots),
+        slots_left=slots_max - len(slots),
         senders_left=senders,
+        unchecked=unchecked,
     )
 
 

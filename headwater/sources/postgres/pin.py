@@ -29,11 +29,13 @@ from typing import Any, Final
 
 from headwater.core.change import Discipline
 from headwater.core.errors import UserError
+from headwater.core.export import ODD_KEYS
 from headwater.core.quoting import quoted as always
 from headwater.core.relation import Column, Relation
 from headwater.core.types import TEXT
 from headwater.sources.contract import Absent, Pinned, Reference
 from headwater.sources.postgres.facts import Facts, GeneratedFacts, KeyFacts, TableFacts
+from headwater.sources.postgres.flaws import may_be_odd
 from headwater.sources.postgres.types import object_type_name, sql_type
 
 PREFIX: Final = "POSTGRES source validation: "
@@ -43,7 +45,15 @@ VERSION_GENERATED: Final = 180_000
 _Part = Mapping[str, Any]
 """What is said of a column or a key."""
 
-_UNPINNED: Final = ("user", "usable", "unreadable", "row_security", "generated_key", "partitions")
+_UNPINNED: Final = (
+    "user",
+    "usable",
+    "unreadable",
+    "row_security",
+    "generated_key",
+    "partitions",
+    "unchecked",
+)
 """What a reference says of itself that a table does not keep."""
 
 
@@ -66,6 +76,7 @@ def reference_of(facts: Facts, table: TableFacts) -> Reference:
         "unreadable": [column.attnum for column in table.columns if not column.readable],
         "row_security": table.row_security,
         "generated_key": _generated_key(table),
+        "unchecked": facts.unchecked,
         "partitions": [
             [part.schema, part.name, part.schema_usable, list(part.unreadable)] for part in table.partitions
         ],
@@ -142,10 +153,21 @@ def pin(
         kept,
         tuple({"oid": key["oid"], "columns": key["columns"]} for key in keys),
     )
+    made = _reference(pinned, "counted" if row_key is None else "keyed")
     return replace(
-        _reference(pinned, "counted" if row_key is None else "keyed"),
+        made,
         absent=tuple(absent for absent in reference.absent if absent.name not in excluded),
+        export_options=ODD_KEYS if _may_have_odd_keys(made, whole) else (),
         remarks=_remarks(whole, lost),
+    )
+
+
+def _may_have_odd_keys(made: Reference, whole: Pinned) -> bool:
+    """Whether some values of the key by which rows are told apart may be impossible to store."""
+    unchecked, columns = whole.reference["unchecked"], made.relation.columns
+    return made.discipline == "keyed" and any(
+        may_be_odd(columns[place].type, unchecked or made.pinned.columns[place]["text"])
+        for place in made.relation.keys[0]
     )
 
 

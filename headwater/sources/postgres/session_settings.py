@@ -50,6 +50,8 @@ SETTINGS: Final[Mapping[str, str]] = {
     "statement_timeout": "0",
     "lock_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
+    # How long the sender of the stream waits for a word of ours: PostgreSQL's own default.
+    "wal_sender_timeout": "1min",
     # That the server notices when we are gone without a word, and lets go of what the session holds.
     "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5",

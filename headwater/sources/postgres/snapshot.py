@@ -59,7 +59,7 @@ from headwater.formats.text import to_text
 from headwater.sources.contract import Export, Options, ReadChunk, Secrets, SnapshotChunk, Taken
 from headwater.sources.postgres.connection import PORT_DEFAULT, conninfo
 from headwater.sources.postgres.facts import another_system
-from headwater.sources.postgres.flaws import RowFlaws, as_far, bad_key, check_text, printed, typed
+from headwater.sources.postgres.flaws import RowFlaws, as_far, check_text, printed, typed
 from headwater.sources.postgres.frontier import PAGE_BYTES, LsnFrontier, last_end, lsn_of, lsn_text
 from headwater.sources.postgres.reader import SOURCE_TYPE
 from headwater.sources.postgres.session_settings import UNCHECKED_TEXT, settings_query, startup_options
@@ -453,16 +453,13 @@ def _arrives_typed(type_: SqlType) -> bool:
 def _stored(chunk: SnapshotChunk, pages: PageRange, batch: pa.RecordBatch) -> pa.RecordBatch:
     export = chunk.export
     _check_nulls(export, pages, batch)
-    keys = export.relation.keys[0] if export.discipline == "keyed" else ()
     arrays, flaws = [], RowFlaws(export)
     for position, column in enumerate(export.relation.columns):
         values, found = _as_far(batch.column(position), column.type)
-        if found and position in keys:
-            raise _definite(export, pages, bad_key(export, position, found[min(found)]))
-        flaws.add(position, found)
+        flaws.add(position, batch.column(position), found)
         arrays.append(values)
-    told = flaws.column(batch.num_rows, lambda _: lsn_text(chunk.point.at["until"]))
-    fields = [*state_schema(export.relation), *(pa.field(FLAWS, pa.string()) for _ in told)]
+    told = flaws.columns(batch.num_rows, lambda _: lsn_text(chunk.point.at["until"]))
+    fields = [*state_schema(export.kept), *([pa.field(FLAWS, pa.string())] if flaws else [])]
     return pa.RecordBatch.from_arrays([*arrays, *told], schema=pa.schema(fields))
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from headwater.cluster.tasks import FoldTask
-from headwater.core.change import CARRIED, DELETE, PARTIAL, FileEntry, ReadPlan
+from headwater.core.change import CARRIED, DELETE, KEY, PARTIAL, FileEntry, ReadPlan
 from headwater.core.relation import Column, Relation
-from headwater.core.types import FLOAT8, TEXT
+from headwater.core.types import BYTEA, FLOAT8, TEXT
 from headwater.persist.local import LocalStore
 from tests.support.carrying import TABLE, Upstream, row_of
 from tests.support.tables_of_files import Change, Reader, Row, bag, write_changes, write_state
@@ -74,6 +74,21 @@ def test_a_key_that_is_only_spelled_otherwise_is_the_same_key(tmp_path: Path) ->
         (f"{PARTIAL}{CARRIED}1", 1, 1, (-0.0, None, "new")),
     ]
     assert rows_of(tmp_path, [(0.0, "mine", "old")], changes) == bag([(-0.0, "mine", "new")])
+
+
+def test_rows_whose_keys_could_not_be_stored_move_as_others_do(tmp_path: Path) -> None:
+    relation = Relation((*SHORT.columns, Column(KEY, BYTEA)), ((0, 3),))
+    state = [(None, "mine", "old", b"a"), (None, "another's", "old", b"b"), (1.0, "third", "old", None)]
+    moves = [(b"a", 2.0, None), (b"b", None, b"c"), (None, None, b"a")]
+    changes: list[Change] = []
+    for n, (odd_before, key, odd) in enumerate(moves):
+        changes.append((DELETE, 2, 4 * n, (1.0 if odd_before is None else None, None, None, odd_before)))
+        changes.append((f"{PARTIAL}{CARRIED}1", 2, 4 * n + 1, (key, None, "new", odd)))
+    base = write_state(tmp_path, "s.parquet", relation, state)
+    tail = write_changes(tmp_path, "t.parquet", relation, changes)
+    found = Reader(tmp_path).rows(ReadPlan("u1", relation, "keyed", 9, 1, (base,), (tail,)))
+    came = [(2.0, "mine", "new", None), (None, "another's", "new", b"c"), (None, "third", "new", b"a")]
+    assert found == bag(came)
 
 
 def test_columns_may_be_left_under_the_new_key_while_others_come_along(tmp_path: Path) -> None:

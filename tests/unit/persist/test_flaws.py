@@ -16,10 +16,10 @@ import pytest
 
 from headwater.cluster.tasks import FoldTask
 from headwater.core import flaws
-from headwater.core.change import CARRIED, DELETE, FLAWS, INSERT, PARTIAL, FileEntry, ReadPlan
+from headwater.core.change import CARRIED, DELETE, FLAWS, INSERT, KEY, PARTIAL, FileEntry, ReadPlan
 from headwater.core.flaws import Flaw, Flaws
 from headwater.core.relation import Column, Relation
-from headwater.core.types import INT8, JSONB, TEXT
+from headwater.core.types import BYTEA, INT8, JSONB, TEXT
 from headwater.persist.local import LocalStore
 from tests.support.tables_of_files import Change, Reader, Row, write_changes
 
@@ -112,6 +112,37 @@ def test_rows_have_the_flaws_of_the_values_that_they_have(tmp_path: Path, seed: 
             folded = [FoldTask(LocalStore(tmp_path), "1-1", plan, i, 2, 2**28).run() for i in range(2)]
             states[ts] = tuple(file for file in folded if file.rows)
             assert sum(file.flawed for file in folded) == sum(bool(row[-1]) for row in expected)
+    reader.close()
+
+
+KEYED = Relation(
+    (Column("k", INT8), Column("a", TEXT), Column(KEY, BYTEA), Column(FLAWS, TEXT)), ((0, 2),), FLAWS
+)
+
+
+def test_what_came_along_from_a_key_that_cannot_be_stored_says_nothing_of_the_new_key(tmp_path: Path) -> None:
+    """Both are as new, and it was chance which of them counted."""
+    reader = Reader(tmp_path)
+    x, y = (f"{flaws.to_text(Flaws({'k': Flaw(name, 'why')}, '0/1'))}\n1" for name in "xy")
+    before: list[Change] = [
+        (INSERT, 1, 1, (None, "x" * 4_000, b"x", x)),
+        (INSERT, 1, 2, (None, "y" * 4_000, b"y", y)),
+    ]
+    after: list[Change] = [
+        (f"{PARTIAL}1", 2, 1, (None, None, b"x", x)),
+        (f"{PARTIAL}1", 2, 2, (None, None, b"y", y)),
+        (DELETE, 2, 3, (None, None, b"x", x)),
+        (f"{PARTIAL}{CARRIED}1", 2, 4, (7, None, None, None)),
+    ]
+    state = write_changes(tmp_path, "1.parquet", KEYED, before)
+    tail = replace(write_changes(tmp_path, "2.parquet", KEYED, after), ts=2)
+    first = ReadPlan("u1", KEYED, "keyed", 1, 0, (), (replace(state, ts=1),))
+    folded = FoldTask(LocalStore(tmp_path), "1-1", first, 0, 1, 2**28).run()
+    plan = ReadPlan("u1", KEYED, "keyed", 2, 1, (folded,), (tail,))
+    for _ in range(300):
+        found = sorted(reader.table(plan).to_pylist(), key=lambda row: str(row["a"]))
+        assert found[0] == {"k": 7, "a": "x" * 4_000, KEY: None, FLAWS: None}
+        assert found[1] == {"k": None, "a": "y" * 4_000, KEY: b"y", FLAWS: y}
     reader.close()
 
 

@@ -29,7 +29,7 @@ from hypothesis.stateful import (
 
 from headwater.core.change import Discipline, FileEntry
 from headwater.core.errors import DefiniteError, InvariantViolation, TransientError, UserError
-from headwater.core.points import Copied, Point, Read, Widened
+from headwater.core.points import Copied, Point, Read, Reread, Widened
 from headwater.core.relation import Column, Relation
 from headwater.core.types import INT4, TEXT
 from headwater.observe.failpoints import armed
@@ -49,6 +49,7 @@ points = st.one_of(
     st.builds(Read, st.integers(0, 9), st.dictionaries(st.sampled_from("ab"), st.integers(0, 3))),
     st.builds(Copied, st.sampled_from(["t1", "t2"]), st.integers(0, 9)),
     st.builds(Widened, st.sampled_from(["t1", "t2"]), st.just(("a", "b")), st.integers(0, 9)),
+    st.builds(Reread, st.sampled_from(["t1", "t2"]), st.integers(0, 9)),
 )
 crashes = st.sampled_from([False, False, False, True])
 existing = st.runner().flatmap(lambda machine: st.sampled_from(sorted(machine.model.collections) or NAMES))

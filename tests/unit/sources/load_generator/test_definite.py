@@ -20,6 +20,7 @@ from headwater.core.frontier import OffsetFrontier
 from headwater.sources.load_generator import KIND, read
 from headwater.sources.load_generator.generators import generator_of
 from headwater.sources.load_generator.grammar import GRAMMAR
+from headwater.sql.upstream import Upstream
 from tests.unit.sources.load_generator.upstreams import (
     NOW_MS,
     ROWS_MAX,
@@ -183,4 +184,4 @@ def test_a_source_that_was_read_to_its_end_has_nothing_more() -> None:
 
 @pytest.mark.parametrize("variant", GRAMMAR.variants)
 def test_what_is_written_tells_whether_there_is_one_output(variant: str) -> None:
-    assert GRAMMAR.single(variant) == KIND.single_output(small(variant.lower()))
+    assert GRAMMAR.single(Upstream("LOAD GENERATOR", variant)) == KIND.single_output(small(variant.lower()))

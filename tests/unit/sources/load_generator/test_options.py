@@ -160,7 +160,7 @@ def test_a_source_starts_at_zero_and_shows_its_offset_as_progress() -> None:
     ).start == OffsetFrontier(0)
     assert KIND.progress_rows(7) == [(7,)]
     assert KIND.progress_rows(None) == [(None,)]
-    assert [(column.name, str(column.type)) for column in KIND.progress_columns] == [("offset", "uint8")]
+    assert [(column.name, str(column.type)) for column in KIND.progress_columns({})] == [("offset", "uint8")]
     assert KIND.offset(OffsetFrontier(None)) is None
     assert [column.name for column in metadata_columns(small("key value"))] == ["offset"]
     assert metadata_columns(small("tpch")) == ()

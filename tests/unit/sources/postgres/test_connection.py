@@ -111,6 +111,7 @@ def test_a_connection_is_set_in_one_way_whatever_the_role_has_for_defaults(upstr
         **{"default_transaction_isolation": "serializable", "default_transaction_read_only": "on"},
         **{"default_transaction_deferrable": "on", "statement_timeout": "1ms", "lock_timeout": "1ms"},
         **{"idle_in_transaction_session_timeout": "1ms", "idle_session_timeout": "5s"},
+        **{"wal_sender_timeout": "1ms"},
         **{"tcp_keepalives_idle": "7200", "tcp_keepalives_interval": "75", "tcp_keepalives_count": "9"},
     }
     assert hostile.keys() == {*SETTINGS, "idle_session_timeout"}

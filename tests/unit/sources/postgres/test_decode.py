@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,8 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.core import flaws
-from headwater.core.change import FLAWS, Received
+from headwater.core.change import FLAWS, KEY, OP, SEQUENCE, Received
 from headwater.core.errors import DefiniteError
+from headwater.core.export import ODD_KEYS
 from headwater.core.flaws import Flaw, Flaws
 from headwater.sources.contract import Export, ReadPart, Reset
 from headwater.sources.postgres.decode import Segment, Shown, read
@@ -197,7 +199,26 @@ def test_another_shape_stops_the_table_where_it_is_first_used(shape: bytes, what
     )
 
 
-def test_a_key_that_cannot_be_stored_ends_the_table() -> None:
+def test_a_key_that_cannot_be_stored_is_told_apart_by_what_it_was() -> None:
+    export = replace(stream.export(), options=ODD_KEYS)
+    messages = [stream.insert((key, "a")) for key in ("1", "x", "y", "x")]
+    messages += [stream.update(("z", "b"), ("y", None)), stream.delete(("x", None))]
+    segment = stream.segment(in_transaction(*messages))
+    _, (_, batch) = read(ReadPart("postgres", {}, None, None, (export,), 0, segment))
+    assert isinstance(batch, pa.RecordBatch)
+    rows = sorted(batch.to_pylist(), key=lambda row: int(row[SEQUENCE]))
+    told = [(row[OP], row["id"], row[KEY] and row[KEY].replace(b"\0", b"/")) for row in rows]
+    assert told == [
+        ("+", 1, None),
+        *(("+", None, b"id/%b/" % key) for key in (b"x", b"y", b"x")),
+        ("-", None, b"id/y/"),
+        ("+", None, b"id/z/"),
+        ("-", None, b"id/x/"),
+    ]
+    assert [row[FLAWS] is None for row in rows] == [row[KEY] is None for row in rows]
+
+
+def test_a_key_of_which_nobody_expected_that_ends_the_table() -> None:
     rows = [stream.insert((n, "a")) for n in range(50)]
     messages = in_transaction(*rows, stream.insert(("12x", "b")), *rows)
     (error,) = decoded(stream.segment(messages), stream.export())
