@@ -49,9 +49,12 @@ FAILPOINTS: Final[Mapping[str, str]] = {
     "ingestion.after_join": "new tables have joined and no backfill runs",
     "ingestion.before_restart": "a source has begun anew upstream and the ledger does not know it",
     "ingestion.after_restart": "a source has begun anew and none of its tables is being read again",
+    "ingestion.before_files": "a task has read its share of a tick and nothing of it is written",
     "ingestion.before_append": "a tick's files are written but the ledger does not name them",
     "ingestion.after_append": "the ledger names a tick that has not been reported",
     "backfill.before_chunk": "a chunk's file is written but the ledger does not name it",
+    "backfill.before_state": "the ledger names all chunks of a table and its rows are not made of them",
+    "backfill.before_version": "a table's first rows are whole files that no Delta version has",
     "backfill.before_hydrate": "a snapshot is complete, its Delta version too, and the table is not readable",
     "backfill.after_hydrate": "a table is readable and nobody has been told",
     "fold.before_commit": "a new state is written but not committed",
@@ -60,6 +63,8 @@ FAILPOINTS: Final[Mapping[str, str]] = {
     "retention.before_unlink": "the ledger has forgotten files that are still there",
     "tables.before_append": "an INSERT's files are written but the ledger does not name them",
     "tables.after_append": "an INSERT is durable and the client has not been told",
+    "webhooks.before_append": "requests are checked and decoded, and nothing of them is durable",
+    "webhooks.after_append": "rows of requests are durable and no client has been told",
 }
 """Name -> what is true when the process fails there."""
 

@@ -9,9 +9,9 @@ functions below and never a metric itself, so that names and labels cannot drift
     storage, on a drop               source_dropped
     storage, on a cluster's start    cluster_started
     coordinator                      queried, subscription_opened, subscription_closed, retained_log_...,
-                                     loop_slow
+                                     loop_slow, webhook_rows, webhook_appended
     pgwire                           connection_opened, connection_closed
-    http                             exposition
+    http                             webhook_answered, exposition
 
 What sources and tables are at the moment (status, lag) is not kept here: it is asked for when somebody
 wants to know (`ObjectNumbers`), so that it goes on while nobody reports, and ends with the object.
@@ -92,6 +92,19 @@ _LOOP_FAILURES = Counter(
 _LOOP_SLOW = Counter(
     "headwater_loop_slow_callbacks",
     "Times the event loop, and all sessions with it, was kept from going on for over 0.1 s",
+    registry=REGISTRY,
+)
+_WEBHOOK_REQUESTS = Counter(
+    "headwater_webhook_requests",
+    "Requests for webhooks, by the status of the answer",
+    ["status"],
+    registry=REGISTRY,
+)
+_WEBHOOK_ROWS = Counter("headwater_webhook_rows", "Rows that requests have written", registry=REGISTRY)
+_WEBHOOK_SECONDS = Histogram(
+    "headwater_webhook_batch_seconds",
+    "Time to check, decode and write the requests of a batch",
+    buckets=SECONDS_BUCKETS,
     registry=REGISTRY,
 )
 _CONNECTIONS = Gauge("headwater_connections", "Open SQL connections", registry=REGISTRY)
@@ -210,6 +223,21 @@ def loop_begun(loop: str, again: bool) -> None:
 def loop_slow() -> None:
     """A callback of the event loop has taken long."""
     _LOOP_SLOW.inc()
+
+
+def webhook_answered(status: int) -> None:
+    """A request for a webhook has been answered."""
+    _WEBHOOK_REQUESTS.labels(str(status)).inc()
+
+
+def webhook_rows(count: int) -> None:
+    """Requests have written so many rows."""
+    _WEBHOOK_ROWS.inc(count)
+
+
+def webhook_appended(seconds: float) -> None:
+    """A batch of requests has been written."""
+    _WEBHOOK_SECONDS.observe(seconds)
 
 
 def connection_opened() -> None:

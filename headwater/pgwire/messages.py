@@ -26,6 +26,8 @@ PORTAL_SUSPENDED: Final = b"s\x00\x00\x00\x04"
 COPY_DONE: Final = b"c\x00\x00\x00\x04"
 REFUSED: Final = b"N"
 """The answer to SSLRequest and GSSENCRequest, which is no message."""
+ACCEPTED: Final = b"S"
+"""The other answer to SSLRequest."""
 
 _READY: Final[dict[str, bytes]] = {
     status: b"Z\x00\x00\x00\x05" + status.encode() for status in ("I", "T", "E")
@@ -51,6 +53,21 @@ def ready_for_query(status: TransactionStatus) -> bytes:
 def backend_key_data(backend_pid: int, secret_key: int) -> bytes:
     """What a CancelRequest must present; both are taken as unsigned 32 bits."""
     return struct.pack(">ciII", b"K", 12, backend_pid & 0xFFFFFFFF, secret_key & 0xFFFFFFFF)
+
+
+def authentication_sasl(mechanisms: Iterable[str]) -> bytes:
+    """Log in by one of these."""
+    return framed(b"R", struct.pack(">I", 10) + b"".join(text(name) for name in mechanisms) + b"\x00")
+
+
+def authentication_sasl_continue(data: bytes) -> bytes:
+    """Our part of the exchange."""
+    return framed(b"R", struct.pack(">I", 11) + data)
+
+
+def authentication_sasl_final(data: bytes) -> bytes:
+    """The last of it."""
+    return framed(b"R", struct.pack(">I", 12) + data)
 
 
 def parameter_status(name: str, value: str) -> bytes:

@@ -23,6 +23,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, cast
 
@@ -40,8 +42,22 @@ from headwater.core.limits import (
     SHUTDOWN_S_MAX,
     STARTUP_S_MAX,
 )
+from headwater.pgwire.login import ANYBODY, Entrance
 from headwater.pgwire.session import Door, conversation
-from headwater.pgwire.steps import Await, Disconnected, Flush, Glance, Read, Step, Steps, Stopping, Write
+from headwater.pgwire.steps import (
+    Await,
+    Channel,
+    Disconnected,
+    Flush,
+    Glance,
+    ProtocolViolation,
+    Read,
+    Secure,
+    Step,
+    Steps,
+    Stopping,
+    Write,
+)
 
 _LOG: Final = structlog.get_logger("pgwire")
 
@@ -49,17 +65,20 @@ _LOG: Final = structlog.get_logger("pgwire")
 class PgWireServer:
     """Listens, and holds the connections.
 
-    `internal` marks sessions of the internal port.  `connection_count` is of now,
-    `connections_total` since the start.
+    `internal` marks sessions of the internal port; `entrance` is what clients must show to come in.
+    `connection_count` is of now, `connections_total` since the start.
     """
 
-    def __init__(self, sessions: Sessions, host: str, port: int, internal: bool) -> None:
+    def __init__(
+        self, sessions: Sessions, host: str, port: int, internal: bool, entrance: Entrance = ANYBODY
+    ) -> None:
         self.sessions = sessions
+        self.entrance = entrance
         self.host = host
         self.port = port
         self.internal = internal
         self.connections_total = 0
-        self._connections: set[_Connection] = set()
+        self._connections: dict[_Connection, None] = {}  # the oldest first
         self._admitted_count = 0
         self._server: asyncio.Server | None = None
 
@@ -101,10 +120,18 @@ class PgWireServer:
         self._server = None
 
     def opened(self, connection: _Connection) -> bool:
-        """Take a new socket in; False if there are so many that it is not even listened to."""
+        """Take a new socket in; False if there are so many that it is not even listened to.
+
+        Who has not logged in makes room for others: the client that has most such sockets loses its oldest.
+        """
         if len(self._connections) >= self._room() + CONNECTIONS_STARTING_MAX:
-            return False
-        self._connections.add(connection)
+            starting = [other for other in self._connections if other.starting]
+            if not starting:
+                return False
+            counts = Counter(other.host for other in starting)
+            most = max(counts.values())
+            next(other for other in starting if counts[other.host] == most).abort()
+        self._connections[connection] = None
         self.connections_total += 1
         return True
 
@@ -120,7 +147,7 @@ class PgWireServer:
 
     def left(self, connection: _Connection, admitted: bool) -> None:
         """A connection is over."""
-        self._connections.discard(connection)
+        self._connections.pop(connection, None)
         self._admitted_count -= admitted
 
 
@@ -146,6 +173,9 @@ class _Connection(asyncio.Protocol):
         self._delivered = False
         self._lost = False
         self._admitted = False
+        self._encrypted = False
+        self.host = ""
+        self.starting = True  # nobody is let in yet
         self._timer: asyncio.TimerHandle | None = None  # for the startup, and for the goodbye
         self.closed: asyncio.Future[None] = self._loop.create_future()
 
@@ -162,6 +192,7 @@ class _Connection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=4 * SEND_BUFFER_BYTES)
         self._timer = self._loop.call_later(STARTUP_S_MAX, self.interrupt, Disconnected())
         peer = transport.get_extra_info("peername")
+        self.host = peer[0] if isinstance(peer, tuple) else "local"
         address = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else "local"
         door = Door(
             self._server.sessions,
@@ -170,6 +201,7 @@ class _Connection(asyncio.Protocol):
             self._admit,
             self._tell,
             lambda: self.interrupt(Stopping()),
+            self._server.entrance,
         )
         self._task = self._loop.create_task(self._drive(conversation(door)))
         self._task.add_done_callback(self._driven)
@@ -185,7 +217,7 @@ class _Connection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         self.interrupt(Disconnected())
-        return True  # what was asked before may still be answered
+        return not self._encrypted  # what was asked before may still be answered; TLS ends both ways
 
     def connection_lost(self, error: Exception | None) -> None:
         self._lost = True
@@ -237,6 +269,7 @@ class _Connection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
         self._admitted = self._server.admit()
+        self.starting = not self._admitted
         return self._admitted
 
     # The conversation
@@ -284,9 +317,37 @@ class _Connection(asyncio.Protocol):
                 await self._drain()
                 if self._received:  # nor must one that sends without waiting for answers
                     await asyncio.sleep(0)
+            case Secure():
+                return await self._call(Await(self._secure))
             case Await():
                 return await self._call(step)
         return None
+
+    async def _secure(self) -> Channel:
+        """Encrypt.  Nothing is waited for until the loop stops reading: no byte is lost, or read as it is."""
+        tls = self._server.entrance.tls
+        if tls is None or self._received:
+            raise ProtocolViolation("received unencrypted data after SSL request")
+        identity = tls.current
+        self._send()
+        try:
+            transport = await self._loop.start_tls(
+                *(self._transport, self, identity.sql),
+                server_side=True,
+                ssl_handshake_timeout=STARTUP_S_MAX,
+                ssl_shutdown_timeout=SHUTDOWN_S_MAX,
+            )
+        except BaseException as error:
+            self._lost = True  # a connection that breaks before it is encrypted tells nobody else
+            self._transport.abort()
+            if isinstance(error, OSError | EOFError):  # the client's doing
+                _LOG.info("could not encrypt", client=self.host, error=_tls_reason(error))
+                raise Disconnected from error
+            raise
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=4 * SEND_BUFFER_BYTES)
+        self._encrypted = True
+        return Channel(identity.binding, _certified(self._transport))
 
     async def _call(self, step: Await) -> Any:
         if self._interruption is not None and not self._delivered:
@@ -398,3 +459,16 @@ class _Connection(asyncio.Protocol):
         if not self.closed.done():
             self._server.left(self, self._admitted)
             self.closed.set_result(None)
+
+
+def _certified(transport: asyncio.BaseTransport) -> str | None:
+    """The name in the client's certificate, if it sent one; a known authority has signed it."""
+    certificate = transport.get_extra_info("ssl_object").getpeercert()
+    subject = (certificate or {}).get("subject", ())
+    names = [value for part in subject for name, value in part if name == "commonName"]
+    return names[0] if len(names) == 1 else None
+
+
+def _tls_reason(error: BaseException) -> str:
+    reason = error.reason if isinstance(error, ssl.SSLError) else None
+    return (reason or str(error) or type(error).__name__).lower().replace("_", " ")

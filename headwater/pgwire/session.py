@@ -24,6 +24,7 @@ from typing import Final, TypeVar
 import structlog
 
 from headwater.coordinator.api import Sessions
+from headwater.coordinator.logins import note_refusal
 from headwater.core.clock import secret_number
 from headwater.core.errors import TransientError, UserError, not_supported
 from headwater.pgwire import extended, messages
@@ -37,6 +38,7 @@ from headwater.pgwire.codec import (
     Query,
     parse_message,
 )
+from headwater.pgwire.login import ANYBODY, Entrance, log_in
 from headwater.pgwire.query import simple_query
 from headwater.pgwire.receive import check_length
 from headwater.pgwire.startup import Cancel, greeting
@@ -62,6 +64,7 @@ class Door:
     admitted: Callable[[], bool]  # is there room for one more; asked once, at the end of startup
     tell: Callable[[bytes], None]  # sends a message at once, between others and while a call is awaited
     end: Callable[[], None]  # ends the conversation as a stop of the server would
+    entrance: Entrance = ANYBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,8 @@ def _guarded(steps: Steps[T], severity: str = "ERROR", wire: Wire | None = None)
         error = raised
         if error.sqlstate in _FATAL_SQLSTATES:
             severity = "FATAL"
+        if wire is not None:
+            note_refusal(error, wire.user, wire.client)
     except TransientError as failure:
         error = UserError(str(failure), "58030", hint=failure.hint)
     except ProtocolViolation as violation:
@@ -117,10 +122,11 @@ def _to_the_end() -> None:
 
 def _opened(door: Door) -> Steps[Wire | None]:
     """Let the client in; None if it came for something else."""
-    opening = yield from greeting()
+    opening, channel = yield from greeting(door.entrance.tls is not None)
     if isinstance(opening, Cancel):
         door.sessions.cancel(opening.backend_pid, opening.secret_key)
         return None
+    yield from log_in(door.entrance, opening, channel, door.client_address)
     if not door.admitted():
         raise UserError("sorry, too many clients already", "53300")
     made = partial(
@@ -128,7 +134,7 @@ def _opened(door: Door) -> Steps[Wire | None]:
     )
     session = yield from call(made, _to_the_end)
     session.listen(lambda notice: door.tell(messages.notice_response(notice)), door.end)
-    return Wire(session)
+    return Wire(session, opening.user, door.client_address)
 
 
 def _converse(wire: Wire) -> Steps[None]:

@@ -1,13 +1,15 @@
 """From the first byte to a session, or to a refusal.
 
-    SSLRequest, GSSENCRequest     N: not here; the client goes on in the clear or leaves
+    SSLRequest                    S, and all that follows is encrypted; N if there is no certificate
+    GSSENCRequest                 N: not here; the client goes on in the clear or leaves
     CancelRequest                 handed on; no answer, whatever came of it
     StartupMessage 3.x            who are you, and with which settings
 
-Everybody who can connect is let in as the user they name (trust); whether that user
-exists is for the coordinator to say.  Every error here is fatal.
+Bytes that come after an SSLRequest without waiting for its answer are nobody's: whoever sits in
+between could have put them there, to be read as the client's own once it is trusted.  Every error
+here is fatal.
 
-Not here: what comes after the first ReadyForQuery (session.py).
+Not here: whether they are who they say they are (login.py), and what comes after (session.py).
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ from typing import Final
 from headwater.core.errors import UserError
 from headwater.core.limits import STARTUP_PACKET_BYTES_MAX
 from headwater.pgwire.codec import decoded
-from headwater.pgwire.messages import PROTOCOL_3_0, REFUSED, negotiate_protocol_version
-from headwater.pgwire.steps import Flush, ProtocolViolation, Steps, Write, read
+from headwater.pgwire.messages import ACCEPTED, PROTOCOL_3_0, REFUSED, negotiate_protocol_version
+from headwater.pgwire.steps import Channel, Flush, Glance, ProtocolViolation, Secure, Steps, Write, read
 
 CANCEL_REQUEST: Final = 80877102
 SSL_REQUEST: Final = 80877103
@@ -48,20 +50,32 @@ class Cancel:
     secret_key: int
 
 
-def greeting() -> Steps[Startup | Cancel]:
-    """Read packets until one says what this connection is for."""
+def greeting(offers_tls: bool = False) -> Steps[tuple[Startup | Cancel, Channel | None]]:
+    """Read packets until one says what this connection is for; a channel if it is encrypted."""
+    channel: Channel | None = None
     for _ in range(_ENCRYPTION_REQUESTS_MAX + 1):
         code, body = yield from _packet()
-        if code in (SSL_REQUEST, GSSENC_REQUEST):
+        if code in (SSL_REQUEST, GSSENC_REQUEST) and channel is None:
+            if code == SSL_REQUEST and offers_tls:
+                channel = yield from _secured()
+                continue
             yield Write(REFUSED)
             yield Flush()
             continue
         if code == CANCEL_REQUEST:
             if len(body) != 8:
                 raise ProtocolViolation("cancel request does not have the length of one")
-            return Cancel(*struct.unpack(">II", body))
-        return (yield from _startup(code, body))
+            return Cancel(*struct.unpack(">II", body)), channel
+        return (yield from _startup(code, body)), channel
     raise ProtocolViolation("encryption was refused before")
+
+
+def _secured() -> Steps[Channel]:
+    if (yield Glance(1)):
+        raise ProtocolViolation("received unencrypted data after SSL request")
+    yield Write(ACCEPTED)
+    channel: Channel = yield Secure()
+    return channel
 
 
 def _packet() -> Steps[tuple[int, bytes]]:

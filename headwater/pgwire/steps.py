@@ -7,6 +7,7 @@ drives it (server.py, a test) answers
     Glance   with the bytes that the next Read would begin with, as far as they are here
     Write    with nothing; bytes may be held back
     Flush    with nothing, once all bytes written before are on their way
+    Secure   with a `Channel`, once all bytes of both directions are encrypted
     Await    with what the call returned, or throws what it raised; bytes held
              back are sent first if the call has to wait
 
@@ -59,6 +60,23 @@ class Flush:
 
 
 @dataclass(frozen=True, slots=True)
+class Channel:
+    """What is known of an encrypted connection.
+
+    `binding` is the hash of our certificate, for a proof that is bound to it; `certified` the name in
+    the client's, if it has sent one that a known authority has signed.
+    """
+
+    binding: bytes | None
+    certified: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Secure:
+    """Wants TLS from here on.  Nothing of the client's may be unread before it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Await:
     """Wants a call made and waited for.
 
@@ -70,7 +88,7 @@ class Await:
     disconnected: Callable[[], None] | None = None
 
 
-Step: TypeAlias = Read | Glance | Write | Flush | Await
+Step: TypeAlias = Read | Glance | Write | Flush | Secure | Await
 Steps: TypeAlias = Generator[Step, Any, T]
 
 

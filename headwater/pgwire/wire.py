@@ -24,10 +24,12 @@ T = TypeVar("T")
 class Wire:
     """One client's conversation."""
 
-    __slots__ = ("_statuses", "inbox", "portals", "session", "unnamed")
+    __slots__ = ("_statuses", "client", "inbox", "portals", "session", "unnamed", "user")
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, user: str, client: str) -> None:
         self.session = session
+        self.user = user
+        self.client = client
         self.portals: dict[str, Portal] = {}
         self.unnamed: Prepared | None = None
         self.inbox = Inbox()

@@ -36,7 +36,7 @@ class Terminal:
         if self.pid == 0:
             os.environ.update(TERM="dumb", PAGER="cat", PSQL_HISTORY="/dev/null")
             os.execvp(command[0], command)
-        self.expect("=> ")
+        self.expect("=[>#] ")
 
     def begin(self, statement: str, server: HeadwaterServer) -> None:
         """Type a statement, and wait until the server runs it."""

@@ -74,7 +74,7 @@ DESCRIBED = {
     r"\dn+": (r"mz_catalog",),
     r"\l": (r"materialize +\| materialize +\| UTF8",),
     r"\l+": (r"materialize",),
-    r"\du": (r"mz_system +\| Superuser", r"materialize +\| Create DB"),
+    r"\du": (r"mz_system +\| Superuser", r"materialize +\| Superuser"),
     r"\df abs": (r"pg_catalog +\| abs +\| integer +\| integer +\| func",),
     r"\da count": (r"pg_catalog +\| count +\| bigint",),
     r"\do ||": (r"pg_catalog +\| \|\| +\| text +\| text +\| text",),

@@ -11,8 +11,9 @@ import struct
 from collections.abc import Awaitable, Coroutine
 from typing import Any, cast
 
+from headwater.pgwire.login import ANYBODY, Entrance
 from headwater.pgwire.session import Door, conversation
-from headwater.pgwire.steps import Await, Disconnected, Flush, Glance, Read, Step, Write
+from headwater.pgwire.steps import Await, Channel, Disconnected, Flush, Glance, Read, Secure, Step, Write
 from tests.support.wire.fake_sessions import FakeSessions
 
 Reply = tuple[str, bytes]
@@ -30,10 +31,18 @@ def completed(awaitable: Awaitable[Any]) -> Any:
 class Client:
     """A client in front of a conversation."""
 
-    def __init__(self, sessions: FakeSessions, admitted: bool = True) -> None:
+    def __init__(
+        self,
+        sessions: FakeSessions,
+        admitted: bool = True,
+        entrance: Entrance = ANYBODY,
+        channel: Channel | None = None,
+    ) -> None:
+        """`channel` is what encryption gives, if the client asks for it."""
         self.told: list[bytes] = []  # at once
+        self.channel = channel
         self.steps = conversation(
-            Door(sessions, False, "test", lambda: admitted, self.told.append, lambda: None)
+            Door(sessions, False, "test", lambda: admitted, self.told.append, lambda: None, entrance)
         )
         self.taken: list[Step] = []
         self.written = b""
@@ -81,6 +90,8 @@ class Client:
                     answer = self.received[:count]
                 case Write(data):
                     self.written += data
+                case Secure():
+                    answer = self.channel
                 case Await(call, _):
                     try:
                         answer = completed(call())
@@ -97,11 +108,11 @@ def goodbye(client: Client) -> None:
 
 
 def unpack(data: bytes) -> list[Reply]:
-    """Messages of the server's; a lone N is the refusal of encryption."""
+    """Messages of the server's; a lone N or S is the answer to a request for encryption."""
     replies = []
     while data:
-        if data[:1] == b"N" and (len(data) < 5 or data[1:2] != b"\x00"):
-            replies.append(("N", b""))
+        if data[:1] in (b"N", b"S") and (len(data) < 5 or data[1:2] != b"\x00"):
+            replies.append((data[:1].decode(), b""))
             data = data[1:]
             continue
         length = int.from_bytes(data[1:5], "big")
@@ -109,6 +120,11 @@ def unpack(data: bytes) -> list[Reply]:
         replies.append((chr(data[0]), data[5 : length + 1]))
         data = data[length + 1 :]
     return replies
+
+
+def request(code: int, body: bytes = b"") -> bytes:
+    """A packet as it comes before the first message."""
+    return struct.pack(">II", 8 + len(body), code) + body
 
 
 def kinds(replies: list[Reply]) -> str:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import uvloop
 
+from headwater.pgwire.login import ANYBODY, Entrance
 from headwater.pgwire.server import PgWireServer
 from tests.support.wire.fake_sessions import FakeSessions
 
@@ -21,10 +22,10 @@ WAIT_S_MAX = 20.0
 class Running:
     """Starts a server on entering and stops it on leaving; `on_uvloop` chooses the event loop."""
 
-    def __init__(self, on_uvloop: bool = False) -> None:
+    def __init__(self, on_uvloop: bool = False, entrance: Entrance = ANYBODY) -> None:
         self.loop = uvloop.new_event_loop() if on_uvloop else asyncio.new_event_loop()
         self.sessions = FakeSessions()
-        self.server = PgWireServer(self.sessions, "127.0.0.1", 0, False)
+        self.server = PgWireServer(self.sessions, "127.0.0.1", 0, False, entrance)
         self._thread = threading.Thread(target=self.loop.run_forever)
 
     def __enter__(self) -> Running:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.core.errors import InvariantViolation
-from headwater.core.points import Copied, Point, Read, Widened, point_from, point_text
+from headwater.core.points import Copied, Point, Read, Reread, Widened, point_from, point_text
 
 names = st.text("abc", min_size=1, max_size=3)
 values = st.recursive(
@@ -22,6 +22,7 @@ points: st.SearchStrategy[Point] = st.one_of(
     st.builds(Read, values, seen),
     st.builds(Copied, names, values, seen),
     st.builds(Widened, names, st.lists(names, max_size=3).map(tuple), values, seen),
+    st.builds(Reread, names, values, seen),
 )
 
 

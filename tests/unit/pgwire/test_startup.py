@@ -14,12 +14,8 @@ from hypothesis import strategies as st
 from headwater.core.errors import UserError
 from headwater.core.limits import STARTUP_PACKET_BYTES_MAX
 from headwater.pgwire.startup import CANCEL_REQUEST, GSSENC_REQUEST, SSL_REQUEST, parse_options
-from tests.support.wire.driver import Client, error_of, fields, goodbye, kinds, query, startup, text
+from tests.support.wire.driver import Client, error_of, fields, goodbye, kinds, query, request, startup, text
 from tests.support.wire.fake_sessions import FakeSessions
-
-
-def request(code: int, body: bytes = b"") -> bytes:
-    return struct.pack(">II", 8 + len(body), code) + body
 
 
 @pytest.mark.parametrize(
