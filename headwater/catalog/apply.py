@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from headwater.catalog.state import (
+    SYSTEM_ROLE_ID,
     SYSTEM_SCHEMA_IDS,
     SYSTEM_SCHEMAS,
     TEMPORARY_SCHEMA_ID,
@@ -25,8 +26,13 @@ from headwater.catalog.state import (
     Comment,
     CommentKey,
     Database,
+    DefaultGrant,
+    DefaultGrantKey,
+    Grant,
     Item,
+    MembershipKey,
     NameKey,
+    ObjectKey,
     Role,
     Schema,
     key_of,
@@ -49,12 +55,17 @@ from headwater.catalog.updates import (
     RenameSchema,
     ReplaceItems,
     SetComment,
+    SetDefaultGrant,
+    SetGrants,
+    SetMembership,
+    SetOwner,
     SetSystemVariable,
     SwapClusters,
     SwapItems,
     SwapSchemas,
     Update,
     UpdateItem,
+    UpdateRole,
 )
 from headwater.core.errors import InvariantViolation
 
@@ -83,17 +94,10 @@ def apply(state: CatalogState, update: Update) -> CatalogState:
             return _evolve(state, schemas=_with(state.schemas, schema_id, replace(schema, name=name)))
         case SwapSchemas(first_id, second_id):
             return _swap_schemas(state, first_id, second_id)
-        case CreateRole(role):
-            _require(role.id not in state.roles, f"role {role.id} exists")
-            _require(state.role_named(role.name) is None, f"role name {role.name!r} is taken")
-            return _evolve(state, roles=_with(state.roles, role.id, role))
-        case DropRole(role_id):
-            _known(state.roles, role_id, "role")
-            return _evolve(
-                state,
-                roles=_without(state.roles, role_id),
-                comments=_without_comments(state, "role", role_id),
-            )
+        case CreateRole() | DropRole() | UpdateRole() | SetMembership():
+            return _apply_to_roles(state, update)
+        case SetGrants() | SetDefaultGrant() | SetOwner():
+            return _apply_to_rights(state, update)
         case Redefine(ids, at):
             marked = {
                 id_: replace(item, redefined_at=at)
@@ -108,6 +112,101 @@ def apply(state: CatalogState, update: Update) -> CatalogState:
             return _evolve(
                 state, system_variables=variables if value is None else _with(variables, name, value)
             )
+
+
+def _apply_to_roles(
+    state: CatalogState, update: CreateRole | DropRole | UpdateRole | SetMembership
+) -> CatalogState:
+    match update:
+        case CreateRole(role):
+            _require(role.id not in state.roles, f"role {role.id} exists")
+            _require(state.role_named(role.name) is None, f"role name {role.name!r} is taken")
+            return _evolve(state, roles=_with(state.roles, role.id, role))
+        case UpdateRole(role):
+            _known(state.roles, role.id, "role")
+            others = _without(state.roles, role.id).values()
+            _require(all(r.name != role.name for r in others), f"role name {role.name!r} is taken")
+            return _evolve(state, roles=_with(state.roles, role.id, role))
+        case DropRole(role_id):
+            _known(state.roles, role_id, "role")
+            _require(not mentions(state, role_id), f"role {role_id} is still needed")
+            return _evolve(
+                state,
+                roles=_without(state.roles, role_id),
+                memberships={
+                    key: SYSTEM_ROLE_ID if by == role_id else by
+                    for key, by in state.memberships.items()
+                    if role_id not in key
+                },
+                comments=_without_comments(state, "role", role_id),
+            )
+        case SetMembership(role_id, member_id, grantor_id):
+            _known(state.roles, role_id, "role")
+            _known(state.roles, member_id, "role")
+            _require(role_id != member_id, f"role {role_id} would be a member of itself")
+            key = (role_id, member_id)
+            if grantor_id is None:
+                return _evolve(state, memberships=_without(state.memberships, key))
+            return _evolve(state, memberships=_with(state.memberships, key, grantor_id))
+
+
+def mentions(state: CatalogState, role_id: str) -> list[ObjectKey]:
+    """What a role owns, or is granted something on, or has granted to somebody."""
+    owned: list[ObjectKey] = [
+        (kind, id_)
+        for kind, objects in _owned(state).items()
+        for id_, one in objects.items()
+        if one.owner_id == role_id
+    ]
+    granted = [
+        key
+        for key, grants in state.grants.items()
+        if any(role_id in (grant.grantee_id, grant.grantor_id) for grant in grants)
+    ]
+    defaults = [("default", "") for key in state.default_grants if role_id in (key[0], key[-1])]
+    return list(dict.fromkeys([*owned, *granted, *defaults]))
+
+
+def _owned(state: CatalogState) -> Mapping[str, Mapping[str, Database | Schema | Cluster | Item]]:
+    return {
+        "database": state.databases,
+        "schema": state.schemas,
+        "cluster": state.clusters,
+        "item": state.items,
+    }
+
+
+def _apply_to_rights(state: CatalogState, update: SetGrants | SetDefaultGrant | SetOwner) -> CatalogState:
+    match update:
+        case SetGrants(object_, grants):
+            kind, id_ = object_
+            _require(kind == "system" or id_ in _owned(state)[kind], f"{kind} {id_} does not exist")
+            if grants is None:
+                return _evolve(state, grants=_without(state.grants, object_))
+            return _evolve(state, grants=_with(state.grants, object_, grants))
+        case SetDefaultGrant(grant):
+            if not grant.privileges:
+                return _evolve(state, default_grants=_without(state.default_grants, grant.key))
+            return _evolve(state, default_grants=_with(state.default_grants, grant.key, grant))
+        case SetOwner((kind, id_), owner_id):
+            _known(state.roles, owner_id, "role")
+            match kind:
+                case "database":
+                    database = replace(_known(state.databases, id_, kind), owner_id=owner_id)
+                    return _evolve(state, databases=_with(state.databases, id_, database))
+                case "schema":
+                    schema = replace(_known(state.schemas, id_, kind), owner_id=owner_id)
+                    return _evolve(state, schemas=_with(state.schemas, id_, schema))
+                case "cluster":
+                    cluster = replace(_known(state.clusters, id_, kind), owner_id=owner_id)
+                    return _evolve(state, clusters=_with(state.clusters, id_, cluster))
+                case _:
+                    item = replace(_known(state.items, id_, kind), owner_id=owner_id)
+                    return _evolve(state, items=_with(state.items, id_, item))
+
+
+def _without_grants(state: CatalogState, kind: str, id_: str) -> Mapping[ObjectKey, tuple[Grant, ...]]:
+    return _without(state.grants, (kind, id_))
 
 
 def _apply_to_items(
@@ -182,6 +281,7 @@ def _apply_to_clusters(
                 state,
                 clusters=_without(state.clusters, cluster_id),
                 comments=_without_comments(state, "cluster", cluster_id),
+                grants=_without_grants(state, "cluster", cluster_id),
             )
 
 
@@ -198,6 +298,8 @@ def _drop_database(state: CatalogState, database_id: str) -> CatalogState:
         state,
         databases=_without(state.databases, database_id),
         comments=_without_comments(state, "database", database_id),
+        grants=_without_grants(state, "database", database_id),
+        default_grants={k: g for k, g in state.default_grants.items() if g.database_id != database_id},
     )
 
 
@@ -217,6 +319,8 @@ def _drop_schema(state: CatalogState, schema_id: str) -> CatalogState:
         state,
         schemas=_without(state.schemas, schema_id),
         comments=_without_comments(state, "schema", schema_id),
+        grants=_without_grants(state, "schema", schema_id),
+        default_grants={k: g for k, g in state.default_grants.items() if g.schema_id != schema_id},
     )
 
 
@@ -264,6 +368,7 @@ def _drop_item(state: CatalogState, item_id: str) -> CatalogState:
         item_ids=_without(state.item_ids, key_of(item)),
         dependents=_linked(state.dependents, item_id, item.dependencies, ()),
         comments=_without_comments(state, item.kind, item_id),
+        grants=_without_grants(state, "item", item_id),
     )
 
 
@@ -355,6 +460,9 @@ def _evolve(
     items: Mapping[str, Item] | None = None,
     comments: Mapping[CommentKey, Comment] | None = None,
     system_variables: Mapping[str, str] | None = None,
+    memberships: Mapping[MembershipKey, str] | None = None,
+    grants: Mapping[ObjectKey, tuple[Grant, ...]] | None = None,
+    default_grants: Mapping[DefaultGrantKey, DefaultGrant] | None = None,
     item_ids: Mapping[NameKey, str] | None = None,
     dependents: Mapping[str, frozenset[str]] | None = None,
 ) -> CatalogState:
@@ -368,6 +476,9 @@ def _evolve(
         items=state.items if items is None else items,
         comments=state.comments if comments is None else comments,
         system_variables=state.system_variables if system_variables is None else system_variables,
+        memberships=state.memberships if memberships is None else memberships,
+        grants=state.grants if grants is None else grants,
+        default_grants=state.default_grants if default_grants is None else default_grants,
         item_ids=state.item_ids if item_ids is None else item_ids,
         dependents=state.dependents if dependents is None else dependents,
     )

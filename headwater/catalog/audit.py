@@ -12,7 +12,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headwater.catalog.details import Connection
-from headwater.catalog.state import CatalogState, Item, Schema, replica_ids
+from headwater.catalog.rights import grants_on
+from headwater.catalog.state import (
+    CatalogState,
+    Cluster,
+    Database,
+    DefaultGrant,
+    Item,
+    Schema,
+    replica_ids,
+)
 from headwater.catalog.updates import (
     AlterCluster,
     CreateCluster,
@@ -31,12 +40,17 @@ from headwater.catalog.updates import (
     RenameSchema,
     ReplaceItems,
     SetComment,
+    SetDefaultGrant,
+    SetGrants,
+    SetMembership,
+    SetOwner,
     SetSystemVariable,
     SwapClusters,
     SwapItems,
     SwapSchemas,
     Update,
     UpdateItem,
+    UpdateRole,
 )
 
 Details = Mapping[str, object]
@@ -77,10 +91,17 @@ def events(before: CatalogState, update: Update, after: CatalogState) -> list[Li
             return [_schema_renamed(before, after, schema_id)]
         case SwapSchemas(first_id, second_id):
             return [_schema_renamed(before, after, i) for i in (first_id, second_id)]
-        case CreateRole(role):
-            return [("create", "role", {"id": role.id, "name": role.name})]
-        case DropRole(role_id):
-            return [("drop", "role", {"id": role_id, "name": before.roles[role_id].name})]
+        case CreateRole() | DropRole() | UpdateRole() | SetMembership():
+            return _role_events(before, update)
+        case SetGrants():
+            return _grant_events(before, update, after)
+        case SetDefaultGrant(grant):
+            event = "grant" if grant.privileges else "revoke"
+            return [(event, "default-privilege", _default_details(grant))]
+        case SetOwner((kind, id_), owner_id):
+            old = _owner_id(before, kind, id_)
+            owners = {"id": id_, "old_owner_id": old, "new_owner_id": owner_id}
+            return [] if _temporary(after, kind, id_) else [("alter", _type(after, kind, id_), owners)]
         case SetComment(comment):
             details = {"id": comment.object_id, "sub_id": comment.sub_id}
             return [("comment", comment.object_kind.replace(" ", "-"), details)]
@@ -216,3 +237,73 @@ def _replica_events(before: CatalogState, after: CatalogState, cluster_id: str) 
                 }
                 lines.append((event_type, "cluster-replica", details))
     return lines
+
+
+def _role_events(
+    before: CatalogState, update: CreateRole | DropRole | UpdateRole | SetMembership
+) -> list[Line]:
+    match update:
+        case CreateRole(role):
+            return [("create", "role", {"id": role.id, "name": role.name})]
+        case DropRole(role_id):
+            return [("drop", "role", {"id": role_id, "name": before.roles[role_id].name})]
+        case UpdateRole(role):
+            return [("alter", "role", {"id": role.id, "name": role.name})]
+        case SetMembership(role_id, member_id, grantor_id):
+            details = {
+                "role_id": role_id,
+                "member_id": member_id,
+                "grantor_id": grantor_id or before.memberships.get((role_id, member_id)),
+            }
+            return [("revoke" if grantor_id is None else "grant", "role", details)]
+
+
+def _grant_events(before: CatalogState, update: SetGrants, after: CatalogState) -> list[Line]:
+    """A line for each role whose privileges are others now."""
+    kind, id_ = update.object
+    if _temporary(after, kind, id_):
+        return []
+    old = {(g.grantee_id, g.grantor_id): g.privileges for g in grants_on(before, update.object)}
+    new = {(g.grantee_id, g.grantor_id): g.privileges for g in grants_on(after, update.object)}
+    lines: list[Line] = []
+    for who in dict.fromkeys([*old, *new]):
+        had, has = old.get(who, frozenset()), new.get(who, frozenset())
+        for event, names in (("revoke", had - has), ("grant", has - had)):
+            if names:
+                details = {
+                    "object_id": id_,
+                    "grantee_id": who[0],
+                    "grantor_id": who[1],
+                    "privileges": sorted(names),
+                }
+                lines.append((event, _type(after, kind, id_), details))
+    return lines
+
+
+def _default_details(grant: DefaultGrant) -> Details:
+    return {
+        "role_id": grant.role_id,
+        "database_id": grant.database_id,
+        "schema_id": grant.schema_id,
+        "object_type": grant.object_kind,
+        "grantee_id": grant.grantee_id,
+        "privileges": sorted(grant.privileges),
+    }
+
+
+def _type(state: CatalogState, kind: str, id_: str) -> str:
+    return state.items[id_].kind.replace(" ", "-") if kind == "item" else kind
+
+
+def _temporary(state: CatalogState, kind: str, id_: str) -> bool:
+    return kind == "item" and state.items[id_].temporary_pid is not None
+
+
+def _owner_id(state: CatalogState, kind: str, id_: str) -> str:
+    objects: Mapping[str, Database | Schema | Cluster | Item] = {
+        "database": state.databases,
+        "schema": state.schemas,
+        "cluster": state.clusters,
+        "item": state.items,
+    }[kind]  # type: ignore[assignment]
+    return objects[id_].owner_id

@@ -6,6 +6,7 @@
                    one reference only
     FedTable       rows of a reference: a table from a source, or a subsource
     PlainTable     rows that users write
+    WebhookTable   rows that requests write
     View           nothing; the query is the item's `definition`
     Secret         how often it was set; the value is not in the catalog
     Connection     how an upstream is reached
@@ -133,18 +134,23 @@ class Widening:
     export: Export  # of the wider collection
     added: tuple[str, ...]
     text_columns: tuple[str, ...] = ()  # of these
+    include: tuple[str, ...] = ()  # parts of messages among them
+    names: tuple[str, ...] = ()  # all columns by the reference's order, where the statement lists names
 
     def to_json(self) -> dict[str, Any]:
         return {
             "export": self.export.to_json(),
             "added": list(self.added),
             "text_columns": list(self.text_columns),
+            "include": list(self.include),
+            "names": list(self.names),
         }
 
     @staticmethod
     def from_json(value: Json) -> Widening:
         return Widening(
-            Export.from_json(value["export"]), tuple(value["added"]), tuple(value["text_columns"])
+            Export.from_json(value["export"]),
+            *(tuple(value[name]) for name in ("added", "text_columns", "include", "names")),
         )
 
 
@@ -198,6 +204,46 @@ class PlainTable:
 
 
 @dataclass(frozen=True, slots=True)
+class WebhookTable:
+    """Rows that requests write.
+
+    `headers` says which are in the column of that name: None is no such column.  Of a condition the secrets
+    are given by their ids.
+    """
+
+    body: str  # text, json, json array or bytes
+    mapped: tuple[tuple[str, str, bool], ...] = ()  # header, column, whether it is bytes
+    headers: Json | None = None  # {"only": [...], "without": [...]}
+    condition: str | None = None
+    binds: tuple[tuple[str, str, bool, str | None], ...] = ()  # body, headers or secret; name; bytes; secret
+    retain_history_ms: int = 1_000
+
+    sort: ClassVar[str] = "webhook"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "sort": self.sort,
+            "body": self.body,
+            "mapped": [list(one) for one in self.mapped],
+            "headers": self.headers,
+            "condition": self.condition,
+            "binds": [list(one) for one in self.binds],
+            "retain_history_ms": self.retain_history_ms,
+        }
+
+    @staticmethod
+    def from_json(value: Json) -> WebhookTable:
+        return WebhookTable(
+            value["body"],
+            tuple((header, column, binary) for header, column, binary in value["mapped"]),
+            value["headers"],
+            value["condition"],
+            tuple((given, name, binary, secret) for given, name, binary, secret in value["binds"]),
+            value["retain_history_ms"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """A query with a name."""
 
@@ -248,13 +294,14 @@ class Connection:
         return Connection(value["connection_type"], value["options"])
 
 
-Retaining: TypeAlias = Ingestion | LegacySource | FedTable | PlainTable
+Retaining: TypeAlias = Ingestion | LegacySource | FedTable | PlainTable | WebhookTable
 """What has a history, or says for how long others have one."""
 
 Details: TypeAlias = Retaining | View | Secret | Connection
 
 _SORTS: Final[Mapping[str, type[Details]]] = {
-    sort.sort: sort for sort in (Ingestion, LegacySource, FedTable, PlainTable, View, Secret, Connection)
+    sort.sort: sort
+    for sort in (Ingestion, LegacySource, FedTable, PlainTable, WebhookTable, View, Secret, Connection)
 }
 
 

@@ -50,7 +50,10 @@ def _shared(state: CatalogState) -> tuple[Mapping[Any, Any], ...]:
         state.schemas,
         state.clusters,
         state.roles,
+        state.memberships,
+        state.default_grants,
         state.system_variables,
         {id_: item for id_, item in state.items.items() if id_ not in temporary},
         {key: comment for key, comment in state.comments.items() if key[1] not in temporary},
+        {key: grants for key, grants in state.grants.items() if key[1] not in temporary},
     )

@@ -26,7 +26,10 @@ from headwater.catalog.state import (
     Cluster,
     Comment,
     Database,
+    DefaultGrant,
+    Grant,
     Item,
+    ObjectKey,
     Role,
     Schema,
     key_of,
@@ -243,6 +246,9 @@ class SqliteCatalog(CatalogStore):
             items={item.id: item for item in items},
             comments={(c.object_kind, c.object_id, c.sub_id or 0): c for c in loaded["comment"]},
             system_variables=dict(loaded["system_variable"]),
+            memberships=dict(loaded["membership"]),
+            grants=dict(loaded["object_grants"]),
+            default_grants={grant.key: grant for grant in loaded["default_grant"]},
             item_ids={key_of(item): item.id for item in items},
             dependents={item_id: frozenset(ids) for item_id, ids in dependents.items()},
         )
@@ -354,6 +360,28 @@ _ITEM_COLUMNS: Final = (
     "redefined_at",
 )
 
+_ROLE_COLUMNS: Final = (
+    *("id", "oid", "name", "inherit", "login", "superuser"),
+    *("verifier", "connection_limit", "settings"),
+)
+
+
+def _durable_grants(state: CatalogState) -> Mapping[ObjectKey, tuple[Grant, ...]]:
+    """Without those on temporary items."""
+    gone = {key for key in state.grants if key[0] == "item" and state.items[key[1]].temporary_pid is not None}
+    return state.grants if not gone else {k: g for k, g in state.grants.items() if k not in gone}
+
+
+def _grants_to_json(grants: Iterable[Grant]) -> str:
+    return json.dumps([[g.grantee_id, g.grantor_id, sorted(g.privileges)] for g in grants])
+
+
+def _grants_from_json(text: str) -> tuple[Grant, ...]:
+    return tuple(
+        Grant(grantee_id, grantor_id, frozenset(names)) for grantee_id, grantor_id, names in json.loads(text)
+    )
+
+
 _TABLES: Final = (
     _Table(
         "database",
@@ -382,11 +410,43 @@ _TABLES: Final = (
     ),
     _Table(
         "role",
-        ("id", "oid", "name", "inherit", "login", "superuser"),
+        _ROLE_COLUMNS,
         ("id",),
         lambda state: state.roles,
-        lambda _, r: (r.id, r.oid, r.name, int(r.inherit), int(r.login), int(r.superuser)),
-        lambda row: Role(row[0], row[1], row[2], bool(row[3]), bool(row[4]), bool(row[5])),
+        lambda _, r: (
+            *(r.id, r.oid, r.name, int(r.inherit), int(r.login), int(r.superuser)),
+            *(r.verifier, r.connection_limit, json.dumps(dict(r.settings))),
+        ),
+        lambda row: Role(
+            *(row[0], row[1], row[2], bool(row[3]), bool(row[4]), bool(row[5])),
+            *(row[6], row[7], json.loads(row[8])),
+        ),
+    ),
+    _Table(
+        "membership",
+        ("role_id", "member_id", "grantor_id"),
+        ("role_id", "member_id"),
+        lambda state: state.memberships,
+        lambda key, grantor_id: (*key, grantor_id),
+        lambda row: (row[:2], row[2]),
+    ),
+    _Table(
+        "object_grants",
+        ("object_kind", "object_id", "grants"),
+        ("object_kind", "object_id"),
+        _durable_grants,
+        lambda key, grants: (*key, _grants_to_json(grants)),
+        lambda row: (row[:2], _grants_from_json(row[2])),
+    ),
+    _Table(
+        "default_grant",
+        ("role_id", "database_id", "schema_id", "object_kind", "grantee_id", "privileges"),
+        ("role_id", "database_id", "schema_id", "object_kind", "grantee_id"),
+        lambda state: state.default_grants,
+        lambda key, grant: (*key, json.dumps(sorted(grant.privileges))),
+        lambda row: DefaultGrant(
+            row[0], row[1] or None, row[2] or None, row[3], row[4], frozenset(json.loads(row[5]))
+        ),
     ),
     _Table("item", _ITEM_COLUMNS, ("id",), lambda state: state.items, _item_to_row, _item_from_row),
     _Table(

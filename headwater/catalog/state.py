@@ -3,6 +3,7 @@
     CatalogState
       databases -> schemas -> items       by id; items also by (schema, name)
       clusters, roles, comments, system variables
+      memberships, grants, default grants   who may do what
       dependents                          id -> the items that were made from it
 
 A change makes a new state (`apply.py`); readers keep the one they have.  Copying a
@@ -32,6 +33,7 @@ from headwater.catalog.details import (
     PlainTable,
     Retaining,
     ShownEncoding,
+    WebhookTable,
     Widening,
 )
 from headwater.core.errors import InvariantViolation
@@ -44,11 +46,18 @@ FIRST_USER_OID: Final = 20_000
 SYSTEM_ROLE_ID: Final = "s1"
 DEFAULT_ROLE_ID: Final = "u1"
 TEMPORARY_SCHEMA_ID: Final = "0"
+PUBLIC_ID: Final = "p"
+"""In place of a role's id: everybody."""
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Someone who may own and connect."""
+    """Someone who may own and connect.
+
+    `verifier` is what a password is compared with, in the form in which PostgreSQL keeps it; no relation,
+    text or message has it.  What a role may create beside items (CREATEROLE, CREATEDB, CREATECLUSTER) is
+    granted on the system.
+    """
 
     id: str
     oid: int
@@ -56,6 +65,36 @@ class Role:
     inherit: bool = True
     login: bool = True
     superuser: bool = False
+    verifier: str | None = field(default=None, repr=False)
+    connection_limit: int = -1  # so many sessions at a time; -1: as many as there are
+    settings: Mapping[str, str] = field(default_factory=dict)  # what its sessions begin with
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What one role has given another, or everybody, on one object."""
+
+    grantee_id: str  # or PUBLIC_ID
+    grantor_id: str
+    privileges: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultGrant:
+    """What new objects of one kind are given, if a role makes them."""
+
+    role_id: str  # whose new objects, or PUBLIC_ID
+    database_id: str | None
+    schema_id: str | None
+    object_kind: str
+    grantee_id: str  # or PUBLIC_ID
+    privileges: frozenset[str]
+
+    @property
+    def key(self) -> DefaultGrantKey:
+        """There is one record of each."""
+        place = (self.database_id or "", self.schema_id or "")
+        return (self.role_id, *place, self.object_kind, self.grantee_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +191,7 @@ class Item:
     @property
     def stores(self) -> bool:
         """Whether it has rows that are kept in files."""
-        return isinstance(self.details, PlainTable) or self.export is not None
+        return isinstance(self.details, PlainTable | WebhookTable) or self.export is not None
 
     @property
     def retain_history_ms(self) -> int:
@@ -214,6 +253,12 @@ NameKey = tuple[str, int, str]
 """(schema id, backend pid of a temporary item or 0, name)."""
 CommentKey = tuple[str, str, int]
 """(object kind, object id, column position or 0)."""
+MembershipKey = tuple[str, str]
+"""(id of the role, id of its member)."""
+ObjectKey = tuple[str, str]
+"""(object kind, object id); the kind is `item`, `schema`, `database`, `cluster` or `system`."""
+DefaultGrantKey = tuple[str, str, str, str, str]
+"""(role id, database id, schema id, object kind, grantee id)."""
 
 SYSTEM_SCHEMAS: Final[Mapping[str, Schema]] = {
     schema.id: schema
@@ -249,6 +294,11 @@ class CatalogState:
     items: Mapping[str, Item] = field(default_factory=dict)
     comments: Mapping[CommentKey, Comment] = field(default_factory=dict)
     system_variables: Mapping[str, str] = field(default_factory=dict)
+    memberships: Mapping[MembershipKey, str] = field(default_factory=dict)  # to who granted it
+    grants: Mapping[ObjectKey, tuple[Grant, ...]] = field(
+        default_factory=dict
+    )  # where they are not as at first
+    default_grants: Mapping[DefaultGrantKey, DefaultGrant] = field(default_factory=dict)
     item_ids: Mapping[NameKey, str] = field(default_factory=dict)
     dependents: Mapping[str, frozenset[str]] = field(default_factory=dict)
     derived: dict[object, Any] = field(default_factory=dict, repr=False)

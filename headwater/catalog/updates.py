@@ -22,7 +22,10 @@ from headwater.catalog.state import (
     Cluster,
     Comment,
     Database,
+    DefaultGrant,
+    Grant,
     Item,
+    ObjectKey,
     Role,
     Schema,
 )
@@ -114,6 +117,45 @@ class DropRole:
 
 
 @dataclass(frozen=True, slots=True)
+class UpdateRole:
+    """The role of the same id becomes this one."""
+
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class SetMembership:
+    """None as grantor takes it away."""
+
+    role_id: str
+    member_id: str
+    grantor_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetGrants:
+    """All that is granted on one object; None: what its owner has at first."""
+
+    object: ObjectKey
+    grants: tuple[Grant, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetDefaultGrant:
+    """Without privileges it is taken away."""
+
+    grant: DefaultGrant
+
+
+@dataclass(frozen=True, slots=True)
+class SetOwner:
+    """Who owns a database, a schema, a cluster or an item."""
+
+    object: ObjectKey
+    owner_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class CreateItem:
     item: Item
 
@@ -197,6 +239,11 @@ Update: TypeAlias = (
     | DropCluster
     | CreateRole
     | DropRole
+    | UpdateRole
+    | SetMembership
+    | SetGrants
+    | SetDefaultGrant
+    | SetOwner
     | CreateItem
     | DropItem
     | UpdateItem
@@ -272,6 +319,12 @@ class ClusterExists:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class RoleExists:
+    id: str
+    name: str
+
+
 Requirement: TypeAlias = (
     CatalogVersionIs
     | NameFree
@@ -283,6 +336,7 @@ Requirement: TypeAlias = (
     | SchemaExists
     | DatabaseExists
     | ClusterExists
+    | RoleExists
 )
 
 
@@ -332,6 +386,9 @@ def check(state: CatalogState, requirement: Requirement) -> None:
         case ClusterExists(cluster_id, name):
             if cluster_id not in state.clusters:
                 raise _dropped_meanwhile("cluster", name)
+        case RoleExists(role_id, name):
+            if role_id not in state.roles:
+                raise _dropped_meanwhile("role", name)
 
 
 def _dropped_meanwhile(kind: str, name: str) -> UserError:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from headwater.catalog.audit import AuditEvent
-from headwater.catalog.state import CatalogState
+from headwater.catalog.state import CatalogState, Item
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,3 +270,4 @@ class SystemFacts:
     prepared_statements: Callable[[], Sequence[PreparedRow]] = lambda: ()
     cursors: Callable[[], Sequence[CursorRow]] = lambda: ()
     locks: Callable[[], Sequence[LockRow]] = lambda: ()
+    webhook_url: Callable[[Item], str] = lambda item: ""

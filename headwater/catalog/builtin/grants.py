@@ -1,30 +1,30 @@
-"""What roles may do with relations, as the SQL standard lists it: an owner, what its kind allows."""
+"""What roles may do with relations, as the SQL standard lists it: a row for each grant and privilege."""
 
 from __future__ import annotations
 
-from typing import Final
-
 from headwater.catalog.builtin.facts import SystemFacts
-from headwater.catalog.builtin.objects import session_objects
+from headwater.catalog.builtin.objects import relations_of, role_name, session_objects
 from headwater.catalog.builtin.table import Columns
-
-_PRIVILEGES: Final = {
-    "table": ("INSERT", "SELECT", "UPDATE", "DELETE"),
-    "source": ("SELECT",),
-    "view": ("SELECT",),
-    "materialized-view": ("SELECT",),
-}
+from headwater.catalog.rights import grants_on
+from headwater.catalog.state import PUBLIC_ID
 
 
-def grant_rows(facts: SystemFacts) -> Columns:
-    """One row for each relation and privilege."""
-    granted = [(o, privilege) for o in session_objects(facts) for privilege in _PRIVILEGES.get(o.type, ())]
+def grant_rows(facts: SystemFacts, public: bool) -> Columns:
+    """With or without what everybody may do."""
+    state = facts.state
+    granted = [
+        (listed, grant, privilege)
+        for listed in relations_of(session_objects(facts))
+        for grant in grants_on(state, ("item", listed.id))
+        if public or grant.grantee_id != PUBLIC_ID
+        for privilege in sorted(grant.privileges)
+    ]
     return {
-        "grantor": [o.owner_name for o, _ in granted],
-        "grantee": [o.owner_name for o, _ in granted],
-        "table_schema": [o.schema.name for o, _ in granted],
-        "table_name": [o.name for o, _ in granted],
-        "privilege_type": [privilege for _, privilege in granted],
-        "is_grantable": "YES",
-        "with_hierarchy": ["YES" if privilege == "SELECT" else "NO" for _, privilege in granted],
+        "grantor": [role_name(state, grant.grantor_id) for _, grant, _ in granted],
+        "grantee": [role_name(state, grant.grantee_id) for _, grant, _ in granted],
+        "table_schema": [o.schema.name for o, _, _ in granted],
+        "table_name": [o.name for o, _, _ in granted],
+        "privilege_type": [privilege for _, _, privilege in granted],
+        "is_grantable": ["YES" if grant.grantee_id == o.owner_id else "NO" for o, grant, _ in granted],
+        "with_hierarchy": ["YES" if privilege == "SELECT" else "NO" for _, _, privilege in granted],
     }

@@ -17,12 +17,16 @@ from typing import Final, cast
 
 from headwater.catalog.builtin.facts import SystemFacts
 from headwater.catalog.builtin.table import BuiltinTable, Columns
+from headwater.catalog.rights import PRIVILEGES, acl_items, letters
 from headwater.catalog.state import (
+    PUBLIC_ID,
     SYSTEM_ROLE_ID,
     SYSTEM_SCHEMAS,
     TEMPORARY_SCHEMA_ID,
     CatalogState,
+    Grant,
     Item,
+    ObjectKey,
     Schema,
 )
 from headwater.core.relation import Relation
@@ -31,19 +35,6 @@ SYSTEM_ROLE_OID: Final = 16_704
 SYSTEM_ROLE_NAME: Final = "mz_system"
 
 RELATION_TYPES: Final = frozenset({"table", "source", "view", "materialized-view"})
-
-_PRIVILEGE_LETTERS: Final = {
-    "table": "arwd",
-    "source": "r",
-    "view": "r",
-    "materialized-view": "r",
-    "type": "U",
-    "secret": "U",
-    "connection": "U",
-    "schema": "UC",
-    "database": "UC",
-    "cluster": "UC",
-}
 
 _LITERAL: Final = re.compile(r"""("(?:[^"]|"")*")|'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b""")
 
@@ -69,15 +60,35 @@ class Listed:
     temporary: bool = False
     item: Item | None = None
     source_id: str | None = None  # of the source that a table was made from
+    privileges: tuple[str, ...] = ()  # as Materialize writes them, with ids
+    acl: tuple[str, ...] | None = None  # as PostgreSQL does, with names; None: as at first
 
 
-def privileges(owner_id: str, type_: str) -> list[str]:
-    """What the owner may do; system objects may be read by everyone."""
-    letters = _PRIVILEGE_LETTERS.get(type_, "")
-    if owner_id == SYSTEM_ROLE_ID:
-        public = "r" if "r" in letters else "U"
-        return [f"={public}/{owner_id}", f"{owner_id}={letters}/{owner_id}"]
-    return [f"{owner_id}={letters}/{owner_id}"]
+def system_privileges(type_: str) -> tuple[str, ...]:
+    """On what is the product's own: everybody may read it."""
+    held = letters(PRIVILEGES[type_])
+    public = "r" if "r" in held else "U"
+    return (f"={public}/{SYSTEM_ROLE_ID}", f"{SYSTEM_ROLE_ID}={held}/{SYSTEM_ROLE_ID}")
+
+
+def acl_of(state: CatalogState, key: ObjectKey) -> tuple[str, ...] | None:
+    """Grants as PostgreSQL lists them, by names; None as long as nobody has granted or revoked any."""
+    if key not in state.grants:
+        return None
+    return tuple(_acl_text(state, grant) for grant in state.grants[key] if grant.privileges)
+
+
+def _acl_text(state: CatalogState, grant: Grant) -> str:
+    grantee = "" if grant.grantee_id == PUBLIC_ID else role_name(state, grant.grantee_id)
+    return f"{grantee}={letters(grant.privileges)}/{role_name(state, grant.grantor_id)}"
+
+
+def role_name(state: CatalogState, role_id: str) -> str:
+    """Also of a role that has gone, and of everybody."""
+    role = state.roles.get(role_id)
+    if role_id == PUBLIC_ID:
+        return "PUBLIC"
+    return f"unknown (OID={role_id})" if role is None else role.name
 
 
 def redacted(sql: str | None) -> str | None:
@@ -123,6 +134,7 @@ def system_objects(builtins: Iterable[BuiltinTable]) -> Sequence[Listed]:
             owner_oid=SYSTEM_ROLE_OID,
             owner_name=SYSTEM_ROLE_NAME,
             description=builtin.description,
+            privileges=system_privileges("table"),
         )
         for builtin in builtins
     ]
@@ -148,7 +160,7 @@ def object_rows(objects: Sequence[Listed]) -> Columns:
         "type": [o.type for o in objects],
         "owner_id": [o.owner_id for o in objects],
         "cluster_id": [o.cluster_id for o in objects],
-        "privileges": [privileges(o.owner_id, o.type) for o in objects],
+        "privileges": [o.privileges for o in objects],
     }
 
 
@@ -191,11 +203,13 @@ def _listed(state: CatalogState, item: Item) -> Listed:
         relation=item.relation,
         owner_id=item.owner_id,
         owner_oid=0 if owner is None else owner.oid,
-        owner_name=f"unknown (OID={item.owner_id})" if owner is None else owner.name,
+        owner_name=role_name(state, item.owner_id),
         cluster_id=item.cluster_id,
         create_sql=item.create_sql,
         definition=None if item.definition is None else item.definition.rstrip("; \n") + ";",
         temporary=item.schema_id == TEMPORARY_SCHEMA_ID,
         item=item,
         source_id=named_source_id(state, item),
+        privileges=tuple(acl_items(state, ("item", item.id))),
+        acl=acl_of(state, ("item", item.id)),
     )

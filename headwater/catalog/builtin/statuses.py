@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from headwater.catalog.builtin.facts import SourceStatus, SystemFacts
+from headwater.catalog.details import WebhookTable
 from headwater.catalog.state import Item
 
 ALWAYS_RUNNING: Final = frozenset({"webhook", "progress"})
@@ -17,7 +18,9 @@ def shown_statuses(facts: SystemFacts) -> Sequence[tuple[Item, str, SourceStatus
     shown: list[tuple[Item, str, SourceStatus | None]] = []
     for item in facts.state.items.values():
         type_ = facts.state.source_type(item) if item.kind == "source" else "table"
-        if item.source_id is not None:
+        if isinstance(item.details, WebhookTable):
+            shown.append((item, "webhook", None))
+        elif item.source_id is not None:
             shown.append((item, type_, known.get(item.id)))
         elif item.kind == "source":
             shown.append((item, type_, known.get(facts.state.ingestion_of(item).id)))

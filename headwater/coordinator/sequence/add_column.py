@@ -7,6 +7,7 @@ from dataclasses import replace
 from headwater.catalog import updates
 from headwater.catalog.details import FedTable, Widening
 from headwater.catalog.state import CatalogState, Item
+from headwater.coordinator import growing
 from headwater.coordinator.api import Notice
 from headwater.coordinator.ddl import DdlScope, Outcome, Question, check_column_names, does_not_exist
 from headwater.coordinator.exports import (
@@ -19,7 +20,7 @@ from headwater.coordinator.exports import (
     pinned,
 )
 from headwater.coordinator.widening import cut_over
-from headwater.core.errors import UserError, not_supported
+from headwater.core.errors import UserError
 from headwater.core.relation import Relation
 from headwater.sources import SOURCE_TYPES
 from headwater.sources.contract import Export, Reference
@@ -34,11 +35,8 @@ def question(scope: DdlScope, statement: AlterTableAddColumn) -> Question | None
         return None
     item = scope.names.resolve_item(statement.name.parts, "table")
     fed, ingestion = _fed(scope.state, item)
-    if SOURCE_TYPES[ingestion.ingestion.source_type].encode is not None:
-        raise not_supported(
-            "ALTER TABLE .. ADD COLUMN on a table that is made of messages",
-            "Create a second table from the source, then ALTER TABLE .. SWAP WITH it.",
-        )
+    if SOURCE_TYPES[ingestion.ingestion.source_type].grown is not None:
+        return growing.question(scope, ingestion, item, tuple(column.name for column in statement.columns))
     name = fed.export.reference[-1]
     return lambda secrets: ask(scope.state, ingestion, secrets, name)
 
@@ -60,12 +58,14 @@ def plan(scope: DdlScope, statement: AlterTableAddColumn) -> Outcome:
         return Outcome(_TAG, notices=tuple(notices))
     export = fed.export
     check_goes_on(scope, ingestion)
-    answer = answer_about(scope, ingestion)
-    reference = next((r for r in answer.references if r.path() == export.reference), None)
-    if reference is None:
-        raise UserError(f"reference to {'.'.join(export.reference)} not found in source", "42P01")
-    wide = _wide(scope, ingestion, reference, export, added, statement)
-    widened = replace(fed, widening=Widening(wide, added, statement.text_columns))
+    if SOURCE_TYPES[ingestion.ingestion.source_type].grown is None:
+        wide = _wide(scope, export, added, _taken(scope, ingestion, export, added, statement))
+        widening = Widening(wide, added, statement.text_columns)
+    else:
+        grown = growing.answer(scope, ingestion, item, added, statement)
+        wide = _wide(scope, export, added, grown.taken)
+        widening = Widening(wide, added, include=grown.include, names=grown.names)
+    widened = replace(fed, widening=widening)
     cut_over(scope.state, replace(item, details=widened))  # what cannot be then is said now
     return Outcome(
         _TAG,
@@ -105,16 +105,18 @@ def _added(item: Item, statement: AlterTableAddColumn) -> tuple[tuple[str, ...],
     return tuple(added), notices
 
 
-def _wide(
+def _taken(
     scope: DdlScope,
     ingestion: Item,
-    reference: Reference,
     export: Export,
     added: tuple[str, ...],
     statement: AlterTableAddColumn,
-) -> Export:
-    """The export as it will be: its columns as they are, then the new ones."""
-    type_ = SOURCE_TYPES[ingestion.ingestion.source_type]
+) -> Reference:
+    """What is upstream, with the table's columns as they are, then the new ones."""
+    answer, type_ = answer_about(scope, ingestion), SOURCE_TYPES[ingestion.ingestion.source_type]
+    reference = next((r for r in answer.references if r.path() == export.reference), None)
+    if reference is None:
+        raise UserError(f"reference to {'.'.join(export.reference)} not found in source", "42P01")
     available = reference.relation.column_names()
     check_there(reference, added)
     wanted = (*export.columns, *added)
@@ -127,8 +129,12 @@ def _wide(
     if not type_.same_reference(export.pinned, taken.pinned):
         raise _changed(scope, export, "what has the name")
     _check_same(scope, export, taken)
-    own = [column.name for column in export.relation.columns]
-    columns = (*export.relation.columns, *taken.relation.columns[len(own) :])
+    return taken
+
+
+def _wide(scope: DdlScope, export: Export, added: tuple[str, ...], taken: Reference) -> Export:
+    """The export as it will be."""
+    columns = (*export.relation.columns, *taken.relation.columns[len(export.columns) :])
     relation = Relation(columns, taken.relation.keys)
     kept = export.on_value_error
     check_column_names([column.name for column in columns])
@@ -136,9 +142,9 @@ def _wide(
     return replace(
         export,
         table_id=id_,
-        relation=relation if kept.fails else lenient(relation),
-        columns=wanted,
-        options=(("batch", id_), ("widens", export.table_id), *kept.options()),
+        relation=relation if kept.fails else lenient(relation, taken),
+        columns=(*export.columns, *added),
+        options=(("batch", id_), ("widens", export.table_id), *taken.export_options, *kept.options()),
         pinned=taken.pinned,
     )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headwater.catalog import updates
-from headwater.catalog.details import Retaining
+from headwater.catalog.details import FedTable, LegacySource, Retaining
 from headwater.catalog.state import CatalogState, Item
 from headwater.coordinator import legacy_sources
 from headwater.coordinator.ddl import DdlScope, Outcome, Question, does_not_exist
@@ -22,7 +22,7 @@ from headwater.coordinator.variables import checked, find
 from headwater.core.errors import InvariantViolation, UserError, not_supported
 from headwater.core.limits import RESYNC_WAIT_S_MAX, RETAIN_HISTORY_MS_DEFAULT, TICK_INTERVAL_MS_DEFAULT
 from headwater.sources import SOURCE_TYPES
-from headwater.sources.contract import Options
+from headwater.sources.contract import Export, Options, SourceType
 from headwater.sql.options import Duration
 from headwater.sql.parse import parse_statement
 from headwater.sql.statements.alter_rename import AlterRename
@@ -33,6 +33,7 @@ from headwater.sql.statements.create_source import CreateSource
 from headwater.sql.statements.create_subsource import CreateSubsource
 from headwater.sql.statements.create_table import CreateTable
 from headwater.sql.statements.create_table_from_source import CreateTableFromSource
+from headwater.sql.statements.create_table_from_webhook import CreateTableFromWebhook
 
 if TYPE_CHECKING:
     from headwater.coordinator.coordinator import Coordinator
@@ -123,13 +124,31 @@ async def _begun_anew(coordinator: Coordinator, ingestion_id: str) -> None:
             await coordinator.controller.wait_for(lambda: coordinator.ledger.failure(ingestion_id) is None)
 
 
-def _resynced(scope: DdlScope, statement: AlterSource) -> updates.UpdateItem:
-    _, ingestion = ingestion_named(scope, statement.name)
+def _resynced(scope: DdlScope, ingestion: Item) -> tuple[updates.UpdateItem, ...]:
     answer, options = scope.answer, ingestion.ingestion.options
     if not isinstance(answer, _Resync) or answer.options != options:
         raise changed_meanwhile()
-    details = replace(ingestion.ingestion, options={**options, **answer.changes})
-    return updates.UpdateItem(ingestion.id, details=details)
+    now = {**options, **answer.changes}
+    kind = SOURCE_TYPES[ingestion.ingestion.source_type]
+    return (
+        updates.UpdateItem(ingestion.id, details=replace(ingestion.ingestion, options=now)),
+        *(_retied(kind, now, item) for item in scope.state.exports_of(ingestion.id)),
+    )
+
+
+def _retied(kind: SourceType, options: Options, item: Item) -> updates.UpdateItem:
+    """A table of a source that begins anew."""
+
+    def tied(export: Export) -> Export:
+        return replace(export, pinned=kind.retied(options, export.pinned))
+
+    match item.details:
+        case FedTable(export=export, widening=widening) as fed:
+            wider = None if widening is None else replace(widening, export=tied(widening.export))
+            return updates.UpdateItem(item.id, details=replace(fed, export=tied(export), widening=wider))
+        case LegacySource(export=Export() as export) as legacy:
+            return updates.UpdateItem(item.id, details=replace(legacy, export=tied(export)))
+    raise InvariantViolation(f"{item.id} is fed by a source, and is a {item.details.sort}")
 
 
 def plan_source(scope: DdlScope, statement: AlterSource) -> Outcome:
@@ -144,8 +163,9 @@ def plan_source(scope: DdlScope, statement: AlterSource) -> Outcome:
         details = replace(ingestion.ingestion, references=found, references_updated_at_ms=scope.now_ms)
         return Outcome(tag, (updates.UpdateItem(ingestion.id, details=details),))
     if statement.action == "resync":
-        update = _resynced(scope, statement)
-        return Outcome(tag, (update,), until=lambda coordinator: _begun_anew(coordinator, update.id))
+        _, ingestion = ingestion_named(scope, statement.name)
+        changes = _resynced(scope, ingestion)
+        return Outcome(tag, changes, until=lambda coordinator: _begun_anew(coordinator, ingestion.id))
     value = statement.value
     parsed = parse_statement(item.create_sql)
     if statement.option == "RETAIN HISTORY" and isinstance(parsed, CreateSource | CreateSubsource):
@@ -179,7 +199,7 @@ def _retaining(item: Item, value: Duration | None) -> updates.Update:
     """How long the history of a source or table stays readable; None is the default."""
     parsed = parse_statement(item.create_sql)
     if not isinstance(
-        parsed, CreateSource | CreateSubsource | CreateTable | CreateTableFromSource
+        parsed, CreateSource | CreateSubsource | CreateTable | CreateTableFromSource | CreateTableFromWebhook
     ) or not isinstance(item.details, Retaining):
         raise InvariantViolation(f"{item.id} has no history: {item.create_sql[:80]}")
     retain_ms = RETAIN_HISTORY_MS_DEFAULT if value is None else value.milliseconds

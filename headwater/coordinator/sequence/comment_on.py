@@ -5,6 +5,7 @@ from __future__ import annotations
 from headwater.catalog import updates
 from headwater.catalog.state import Comment
 from headwater.coordinator.ddl import DdlScope, Outcome
+from headwater.coordinator.naming_roles import role_named
 from headwater.core.errors import UserError
 from headwater.sql.statements.comment_on import CommentOn
 
@@ -24,6 +25,8 @@ def _target(scope: DdlScope, statement: CommentOn) -> tuple[str, str, int | None
             return "schema", names.resolve_schema(parts).id, None
         case "cluster":
             return "cluster", names.resolve_cluster(parts[-1]).id, None
+        case "role":
+            return "role", role_named(scope, parts[-1]).id, None
         case "column":
             item = names.resolve_item(parts)
             columns = item.relation.column_names()

@@ -42,7 +42,7 @@ def create_question(scope: DdlScope, statement: CreateConnection) -> Question | 
     if statement.validate is False or scope.state.item_named(schema.id, name) is not None:
         return None
     options = resolve(scope.names, statement.kind, statement.options).options
-    return lambda secrets: validate(statement.kind, options, secrets)
+    return lambda secrets: validate(scope.state, statement.kind, options, secrets)
 
 
 def plan_create(scope: DdlScope, statement: CreateConnection) -> Outcome:
@@ -86,7 +86,7 @@ def alter_question(scope: DdlScope, statement: AlterConnection) -> Question | No
         return None
     kind = _created(item).kind
     options = _altered(scope, item, statement).options
-    return lambda secrets: validate(kind, options, secrets)
+    return lambda secrets: validate(scope.state, kind, options, secrets)
 
 
 def plan_alter(scope: DdlScope, statement: AlterConnection) -> Outcome:
@@ -116,7 +116,7 @@ async def run_validate(session: SqlSession, prepared: Prepared, arguments: tuple
     kind, options = _created(item).kind, dict(item.connection.options)
     check_allowed(session.names(), options)
     await session.coordinator.upstreams.ask(
-        lambda secrets: validate(kind, options, secrets), session.secret_value
+        lambda secrets: validate(session.state, kind, options, secrets), session.secret_value
     )
     return Result(lambda _: "VALIDATE CONNECTION")
 

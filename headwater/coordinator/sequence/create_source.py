@@ -26,7 +26,7 @@ from headwater.core.limits import (
 )
 from headwater.core.relation import Relation
 from headwater.sources import SOURCE_TYPES
-from headwater.sources.contract import Secrets
+from headwater.sources.contract import Options, Secrets
 from headwater.sources.dialect import Dialect
 from headwater.sources.dialects import DIALECTS, dialect_of
 from headwater.sql.cursor import Name
@@ -47,6 +47,8 @@ def question(scope: DdlScope, statement: CreateSource) -> Question | None:
     if dialect is None:
         raise not_supported(f"{upstream.words} sources")
     _check_switched_on(scope, dialect, upstream)
+    if legacy:
+        dialect.check_legacy(upstream)
     connections = _connections(scope, dialect, upstream)
     options = dialect.resolve(upstream, scope.now_ms)
     for connection in connections:
@@ -62,7 +64,8 @@ def question(scope: DdlScope, statement: CreateSource) -> Question | None:
         there = found.references
         if encode is not None:
             there = tuple(encode(secrets, reference) for reference in there)
-        return Answer(dialect.source_type, {**options, **found.learnt}, there, notices)
+        learnt = {**options, **found.learnt}
+        return Answer(dialect.source_type, learnt, there, notices, check_room=found.check_room)
 
     return ask
 
@@ -120,6 +123,7 @@ def plan(scope: DdlScope, statement: CreateSource) -> Outcome:
     answer = answer_of(scope)
     connections, upstream = _named_in_full(scope, statement.upstream, answer)
     source_type = SOURCE_TYPES[answer.source_type]
+    answer.check_room(_others(scope, source_type.name))
     item_id, oid = scope.new_item()
     item = Item(
         item_id,
@@ -128,7 +132,7 @@ def plan(scope: DdlScope, statement: CreateSource) -> Outcome:
         name,
         "source",
         "",
-        Relation(source_type.progress_columns),
+        Relation(source_type.progress_columns(answer.options)),
         dependencies=tuple(connection.id for connection in connections),
         cluster_id=cluster.id,
         details=Ingestion(
@@ -158,6 +162,13 @@ def plan(scope: DdlScope, statement: CreateSource) -> Outcome:
         return replace(outcome, requirements=(*outcome.requirements, *used))
     free = updates.NameFree(schema.id, name)
     return Outcome(tag, (updates.CreateItem(item),), (free, *used), answer.notices)
+
+
+def _others(scope: DdlScope, kind: str) -> list[Options]:
+    """The options of the sources of a kind, also of those made while the upstream was asked."""
+    items = scope.state.items.values()
+    sources = (item.ingestion for item in items if item.ingests and item.ingestion.source_type == kind)
+    return [full_options(scope.state, source.options) for source in sources]
 
 
 def _named_in_full(scope: DdlScope, upstream: Upstream, answer: Answer) -> tuple[tuple[Item, ...], Upstream]:

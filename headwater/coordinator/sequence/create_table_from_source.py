@@ -43,9 +43,18 @@ def question(scope: DdlScope, statement: CreateTableFromSource) -> Question | No
     schema, name = scope.names.place(statement.name.parts)
     if statement.if_not_exists and scope.state.item_named(schema.id, name) is not None:
         return None
+    _check_named(ingestion, statement)
     wanted = None if statement.reference is None else statement.reference.item
     encode = encoder(scope, SOURCE_TYPES[ingestion.ingestion.source_type], statement.encoding)
     return lambda secrets: ask(scope.state, ingestion, secrets, wanted, encode)
+
+
+def _check_named(ingestion: Item, statement: CreateTableFromSource) -> None:
+    """What is needed to tell references apart is there."""
+    dialect = DIALECTS[ingestion.ingestion.source_type]
+    hint = dialect.reference_required(ingestion.ingestion.options)
+    if statement.reference is None and hint is not None:
+        raise missing_tables(dialect, hint)
 
 
 def plan(scope: DdlScope, statement: CreateTableFromSource) -> Outcome:
@@ -104,11 +113,6 @@ def _reference(scope: DdlScope, source: Item, ingestion: Item, statement: Create
     """The reference, as the table takes it."""
     answer = answer_about(scope, ingestion)
     source_type = SOURCE_TYPES[answer.source_type]
-    if statement.reference is None and DIALECTS[source_type.name].reference_required:
-        raise missing_tables(
-            DIALECTS[source_type.name],
-            "Say which table is wanted: CREATE TABLE .. FROM SOURCE .. (REFERENCE schema.table)",
-        )
     name = scope.full_name(source)
     found = find_reference(answer.references, statement.reference, name, answer.unlisted)
     return take(source_type, answer.options, found, statement)

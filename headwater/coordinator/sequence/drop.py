@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from headwater.catalog import updates
-from headwater.catalog.state import Item
+from headwater.catalog.apply import mentions
+from headwater.catalog.rights import named
+from headwater.catalog.state import CatalogState, Item, ObjectKey, Role
 from headwater.coordinator.api import Notice
 from headwater.coordinator.ddl import (
     CASCADE_HINT,
@@ -13,8 +15,10 @@ from headwater.coordinator.ddl import (
     check_restrict,
     does_not_exist,
 )
+from headwater.coordinator.naming_roles import check_ours, role_named
 from headwater.coordinator.operator import check_stays
 from headwater.core.errors import UserError
+from headwater.core.limits import DEPENDENTS_SHOWN_MAX
 from headwater.sql.cursor import Name
 from headwater.sql.statements.drop import Drop
 
@@ -29,6 +33,8 @@ def plan(scope: DdlScope, statement: Drop) -> Outcome:
             return _schemas(scope, statement, tag)
         case "cluster":
             return _clusters(scope, statement, tag)
+        case "role":
+            return _roles(scope, statement, tag)
         case _:
             return _items(scope, statement, tag)
 
@@ -137,3 +143,43 @@ def _clusters(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
         items += here
         changes.append(updates.DropCluster(cluster.id))
     return _with_items(scope, tag, items, changes, notices)
+
+
+def _roles(scope: DdlScope, statement: Drop, tag: str) -> Outcome:
+    """Roles that own nothing and were granted nothing; memberships go along."""
+    changes: list[updates.Update] = []
+    notices: list[Notice] = []
+    for name in statement.names:
+        if statement.if_exists and scope.state.role_named(name.item) is None:
+            notices.append(does_not_exist("role", name.item))
+            continue
+        role = role_named(scope, name.item)
+        check_ours(role)
+        if role.id == scope.who.role_id:
+            raise UserError("current role cannot be dropped", "55006")
+        needed = mentions(scope.state, role.id)
+        if needed:
+            raise _needed(scope.state, role, needed)
+        changes.append(updates.DropRole(role.id))
+    return Outcome(tag, tuple(dict.fromkeys(changes)), notices=tuple(notices))
+
+
+def _needed(state: CatalogState, role: Role, needed: list[ObjectKey]) -> UserError:
+    lines = []
+    for key in needed[:DEPENDENTS_SHOWN_MAX]:
+        if key[0] == "default":
+            lines.append("default privileges")
+            continue
+        text = named(state, key, quote=False)
+        kind, _, name = text.partition(" ")
+        owner = key in state.grants and not any(g.grantee_id == role.id for g in state.grants[key])
+        verb = "owner of" if owner or key not in state.grants else "privileges for"
+        lines.append(f"{verb} {kind.lower()} {name}".rstrip())
+    if len(needed) > DEPENDENTS_SHOWN_MAX:
+        lines.append(f"and {len(needed) - DEPENDENTS_SHOWN_MAX} more")
+    return UserError(
+        f'role "{role.name}" cannot be dropped because some objects depend on it',
+        "2BP01",
+        detail="\n".join(lines),
+        hint=f"REASSIGN OWNED BY {role.name} TO another role, then DROP OWNED BY {role.name}.",
+    )

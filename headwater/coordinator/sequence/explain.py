@@ -52,6 +52,7 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
     query = await with_arguments(session, made.query, arguments)
     planned_s = session.coordinator.clock.monotonic_s()
     lines: list[str] | None = None
+    session.allow(query)
     if statement.kind == "plan":
         text = await session.coordinator.beside.run(lambda: explain_query(query))
     else:

@@ -90,6 +90,7 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
                 follows.query,
                 state,
                 session.isolation,
+                session.allow,
                 moment,
                 as_of is not None and as_of.at_least,
                 facts=session.system_facts,

@@ -11,11 +11,10 @@ from headwater.catalog.snapshot import with_article
 from headwater.catalog.state import Item
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
 from headwater.core.clock import unique_name
-from headwater.core.errors import InvariantViolation, UserError, not_supported
+from headwater.core.errors import InvariantViolation, UserError
 from headwater.core.protocol import VERIFY_COLUMNS, Verify
 from headwater.core.relation import Column
 from headwater.core.types import TEXT, SqlType
-from headwater.sources import SOURCE_TYPES
 from headwater.sql.statements.verify_table import VerifyTable
 
 if TYPE_CHECKING:
@@ -43,9 +42,6 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
             "42809",
             hint="VERIFY TABLE is for tables that were created FROM SOURCE.",
         )
-    ingestion = session.coordinator.catalog.state.items[item.source_id].ingestion
-    if SOURCE_TYPES[ingestion.source_type].encode is not None:
-        raise not_supported("VERIFY TABLE of a table that is made of messages")
     command = Verify(
         f"v{unique_name()[:12]}", item.source_id, item.collection_id, session.coordinator.full_name(item)
     )

@@ -17,6 +17,7 @@ _PARTS_MAX: Final = {
     "SCHEMA": 2,
     "DATABASE": 1,
     "CLUSTER": 1,
+    "ROLE": 1,
     "COLUMN": NAME_PARTS_MAX + 1,
 }
 

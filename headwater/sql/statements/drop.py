@@ -29,9 +29,9 @@ _PARTS_MAX: Final = {
     "database": 1,
     "role": 1,
 }
-_KINDS: Final = tree((kind.upper(), kind) for kind in _PARTS_MAX)
+_KINDS: Final = tree([*((kind.upper(), kind) for kind in _PARTS_MAX), ("USER", "role")])
 
-PHRASES = tuple(f"DROP {kind.upper()}" for kind in _PARTS_MAX)
+PHRASES = (*(f"DROP {kind.upper()}" for kind in _PARTS_MAX), "DROP USER")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,13 @@ from collections.abc import Iterable
 from headwater.catalog.apply import apply
 from headwater.catalog.details import FedTable, Ingestion, ListedReference, PlainTable, View
 from headwater.catalog.state import (
+    PUBLIC_ID,
     CatalogState,
     Cluster,
     Comment,
     Database,
+    DefaultGrant,
+    Grant,
     Item,
     Role,
     Schema,
@@ -22,6 +25,9 @@ from headwater.catalog.updates import (
     CreateRole,
     CreateSchema,
     SetComment,
+    SetDefaultGrant,
+    SetGrants,
+    SetMembership,
     Update,
 )
 from headwater.core.export import Export
@@ -45,7 +51,7 @@ REFERENCE = ("mz_load_generators", "auction", "bids")
 
 BASE: tuple[Update, ...] = (
     CreateRole(Role("s1", 16_704, "mz_system", superuser=True)),
-    CreateRole(Role("u1", 20_000, "materialize")),
+    CreateRole(Role("u1", 20_000, "materialize", superuser=True)),
     CreateDatabase(Database("u1", 20_001, "materialize")),
     CreateSchema(Schema("u1", 20_002, "u1", "public")),
     CreateCluster(Cluster("u1", "quickstart", "local")),
@@ -150,6 +156,14 @@ OBJECTS: tuple[Update, ...] = (
     SetComment(Comment("database", "u1", None, "the first")),
     SetComment(Comment("role", "u1", None, "the usual one")),
     SetComment(Comment("cluster", "u1", None, "the usual one")),
+    CreateRole(Role("u2", 20_016, "ann", verifier="SCRAM-SHA-256$1:a$b:c", settings={"cluster": "other"})),
+    CreateRole(Role("u3", 20_017, "readers", login=False, connection_limit=3)),
+    SetMembership("u3", "u2", "u1"),
+    SetGrants(("item", "u3"), (Grant("u3", "u1", frozenset({"SELECT", "INSERT"})),)),
+    SetGrants(("item", "u6"), (Grant(PUBLIC_ID, "u1", frozenset({"SELECT"})),)),
+    SetGrants(("system", ""), (Grant("u3", "s1", frozenset({"CREATEDB"})),)),
+    SetDefaultGrant(DefaultGrant("u1", "u2", None, "table", "u3", frozenset({"SELECT"}))),
+    SetDefaultGrant(DefaultGrant(PUBLIC_ID, None, None, "secret", "u2", frozenset({"USAGE"}))),
 )
 
 

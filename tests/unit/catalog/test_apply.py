@@ -16,7 +16,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from headwater.catalog.apply import apply
-from headwater.catalog.state import Cluster, Comment, Database, Role, Schema, replica_ids
+from headwater.catalog.state import (
+    PUBLIC_ID,
+    Cluster,
+    Comment,
+    Database,
+    DefaultGrant,
+    Role,
+    Schema,
+    replica_ids,
+)
 from headwater.catalog.updates import (
     AlterCluster,
     CreateCluster,
@@ -33,6 +42,8 @@ from headwater.catalog.updates import (
     RenameItem,
     RenameSchema,
     SetComment,
+    SetDefaultGrant,
+    SetMembership,
     SetSystemVariable,
     SwapClusters,
     SwapItems,
@@ -230,8 +241,35 @@ def test_comments_go_with_what_they_are_about() -> None:
     assert state.comment_on("table", "u2") is None
     assert state.comment_on("table", "u2", 3) is None
     assert state.comment_on("database", "u1") == "the first"
-    state = apply(state, DropRole("u1"))
-    assert state.comment_on("role", "u1") is None
+    for update in (
+        SetComment(Comment("role", "u2", None, "the first of them")),
+        SetMembership("u3", "u2", None),
+        SetDefaultGrant(DefaultGrant(PUBLIC_ID, None, None, "secret", "u2", frozenset())),
+        DropRole("u2"),
+    ):
+        state = apply(state, update)
+    assert state.comment_on("role", "u2") is None
+
+
+def test_a_role_that_has_something_stays() -> None:
+    state = populated_state()
+    for role_id in ("u1", "u2", "u3"):  # owns, is given by default, is given
+        with pytest.raises(InvariantViolation, match="still needed"):
+            apply(state, DropRole(role_id))
+
+
+def test_what_is_granted_goes_with_its_object_and_a_membership_with_its_roles() -> None:
+    state = populated_state()
+    for item_id in state.drop_order(["u3"]):
+        state = apply(state, DropItem(item_id))
+    assert ("item", "u3") not in state.grants
+    assert state.memberships == {("u3", "u2"): "u1"}
+    for schema_id in [schema.id for schema in state.schemas_of("u2")]:
+        for item in state.items_of(schema_id):
+            state = apply(state, DropItem(item.id))
+        state = apply(state, DropSchema(schema_id))
+    state = apply(state, DropDatabase("u2"))
+    assert [grant.object_kind for grant in state.default_grants.values()] == ["secret"]
 
 
 def test_an_empty_comment_takes_it_away() -> None:

@@ -22,6 +22,7 @@ from headwater.catalog.details import (
     Secret,
     ShownEncoding,
     View,
+    WebhookTable,
     Widening,
     details_from_json,
 )
@@ -43,6 +44,11 @@ SORTS: tuple[Details, ...] = (
     FedTable("u1", EXPORT, 2, ENCODING, Widening(EXPORT, ("a", "b"), ("b",))),
     LegacySource("u1", 2),
     PlainTable(2),
+    WebhookTable(
+        *("json", (("x-id", "id", True),), {"only": ["a"], "without": []}, "body = s"),
+        (("body", "body", False, None), ("secret", "s", True, "u1")),
+        2,
+    ),
     View(),
     Secret(3),
     Connection("postgres", {"password": {"secret": "u1"}}),

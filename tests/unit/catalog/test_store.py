@@ -77,6 +77,9 @@ def contents(state: CatalogState) -> dict[str, object]:
         "roles": state.roles,
         "items": durable,
         "comments": state.comments,
+        "memberships": state.memberships,
+        "grants": {key: grants for key, grants in state.grants.items() if key != ("item", "u6")},
+        "default_grants": state.default_grants,
         "system_variables": state.system_variables,
         "item_ids": {key: i for key, i in state.item_ids.items() if i in durable},
         "dependents": {

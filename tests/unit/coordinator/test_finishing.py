@@ -138,10 +138,10 @@ def test_an_append_whose_answer_got_lost_is_looked_at(
         client = await with_table(env)
         append = env.ledger.append
 
-        def broken(*arguments: Any) -> Any:
+        def broken(*arguments: Any, **named: Any) -> Any:
             monkeypatch.setattr(env.ledger, "append", append)
             if durable:
-                append(*arguments)
+                append(*arguments, **named)
             raise TransientError("the disk is full")
 
         monkeypatch.setattr(env.ledger, "append", broken)
@@ -166,9 +166,9 @@ def test_an_append_of_which_nothing_is_known_is_told_so_and_settled_before_the_n
         append, open_writer = env.ledger.append, env.ledger.open_writer
         tables = env.coordinator.tables
 
-        def broken(*arguments: Any) -> Any:
+        def broken(*arguments: Any, **named: Any) -> Any:
             if durable:
-                append(*arguments)
+                append(*arguments, **named)
             raise TransientError("the disk is full")
 
         def unknown(*_: Any) -> Any:
@@ -195,8 +195,8 @@ def test_an_append_of_which_nothing_is_known_is_told_so_and_settled_before_the_n
         written: list[int] = []
         append_rows = tables.append
 
-        async def noted(changes: Any) -> int:
-            written.append(await append_rows(changes))
+        async def noted(*arguments: Any) -> int:
+            written.append(await append_rows(*arguments))
             return written[-1]
 
         monkeypatch.setattr(tables, "append", noted)

@@ -270,6 +270,7 @@ def test_a_session_is_told_whose_it_is_and_since_when_the_server_runs(tmp_path: 
     async def story(env: Environment) -> None:
         client = await env.client()
         operator = Client(await env.coordinator.open_session("mz_system", {}, "here", internal=True))
+        await client.run("CREATE USER ann")
         stranger = Client(await env.coordinator.open_session("ann", {}, "here", internal=False))
         operating = Client(await env.coordinator.open_session("ann", {}, "here", internal=True))
         who = (
@@ -278,9 +279,9 @@ def test_a_session_is_told_whose_it_is_and_since_when_the_server_runs(tmp_path: 
         )
         rolsuper = "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"
         assert await stranger.run(who) == [("off", "ann", False)]
-        assert await stranger.run(rolsuper) == []
-        assert await client.run(who) == [("off", "materialize", False)]
-        assert await client.run(rolsuper) == [(False,)]
+        assert await stranger.run(rolsuper) == [(False,)]
+        assert await client.run(who) == [("on", "materialize", True)]
+        assert await client.run(rolsuper) == [(True,)]
         assert await operating.run(who) == [("on", "ann", True)]
         assert await operator.run(who) == [("on", "mz_system", True)]
         assert await operator.run(rolsuper) == [(True,)]

@@ -14,8 +14,9 @@ import pytest
 from headwater.catalog import updates
 from headwater.catalog.apply import apply
 from headwater.catalog.details import Connection, FedTable, Ingestion, LegacySource
+from headwater.catalog.rights import READ
 from headwater.catalog.snapshot import SessionNames
-from headwater.catalog.state import CatalogState, Comment, Item
+from headwater.catalog.state import PUBLIC_ID, CatalogState, Comment, Grant, Item, Role
 from headwater.catalog.updates import CreateItem
 from headwater.coordinator.migration import Plan, plan
 from headwater.core.relation import Column, Relation
@@ -149,6 +150,23 @@ def test_dependents_and_comments_stay_with_names(catalog: Catalog) -> None:
     for name in ("vb", "vc", "vp", "vv"):
         assert item(after, name).create_sql == item(before, name).create_sql
     assert item(after, "vp").dependencies == (item(after, "a_progress").id, item(after, "cp").id)
+
+
+def test_owners_and_grants_stay_with_names(catalog: Catalog) -> None:
+    before = catalog.state
+    for number, name in enumerate(("ann", "bob"), 2):
+        before = apply(before, updates.CreateRole(Role(f"u{number}", 20_300 + number, name)))
+    for owner_id, name in zip(("u2", "u3") * 3, ("a", "a_progress", "bids", "c", "cp", "kv"), strict=True):
+        key = ("item", item(before, name).id)
+        before = apply(before, updates.SetOwner(key, owner_id))
+        grants = (Grant(owner_id, owner_id, READ), Grant(PUBLIC_ID, owner_id, READ))
+        before = apply(before, updates.SetGrants(key, grants if name != "cp" else None))
+    after, _ = migrated(before)
+
+    def held(state: CatalogState) -> dict[str, tuple[str, tuple[Grant, ...] | None]]:
+        return {i.name: (i.owner_id, state.grants.get(("item", i.id))) for i in state.items.values()}
+
+    assert held(after) == held(before)
 
 
 def test_it_is_done_once(catalog: Catalog) -> None:

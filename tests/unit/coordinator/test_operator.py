@@ -20,7 +20,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environmen
         yield running
 
 
-def connect(environment: Environment, *, internal: bool = False, user: str = "someone") -> psycopg.Connection:
+def connect(
+    environment: Environment, *, internal: bool = False, user: str = "materialize"
+) -> psycopg.Connection:
     port = environment.internal_port if internal else environment.port
     return psycopg.connect(f"{environment.dsn()} port={port} user={user}", autocommit=True)
 

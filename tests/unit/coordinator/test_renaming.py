@@ -174,8 +174,10 @@ def _after_swap(catalog: Catalog, step: str, query: Query) -> Query:
     def expression(value: Expression) -> Expression:
         return rebuild_expression(value, expression, node)
 
-    ids = frozenset(other.get(id_, id_) for id_ in query.relation_ids)
-    return replace(query, root=node(query.root), relation_ids=ids)
+    ids, named = (
+        frozenset(other.get(id_, id_) for id_ in ids) for ids in (query.relation_ids, query.named_ids)
+    )
+    return replace(query, root=node(query.root), relation_ids=ids, named_ids=named)
 
 
 def _missing(catalog: Catalog, step: str) -> bool:

@@ -323,8 +323,8 @@ def _note_timestamps(env: Environment) -> tuple[dict[int, int], dict[int, int]]:
             reads[NUMBER.get()] = read.ts
         return read
 
-    async def appended(changes: Any) -> int:
-        appends[NUMBER.get()] = ts = await append(changes)
+    async def appended(*arguments: Any, **named: Any) -> int:
+        appends[NUMBER.get()] = ts = await append(*arguments, **named)
         return ts
 
     env.coordinator.reads.prepare = prepared  # type: ignore[method-assign]

@@ -33,7 +33,10 @@ TABLE = TableFacts(
     (KeyFacts((1,), 17_000, primary=True),),
 )
 FACTS = Facts(
-    *("db", "reader", "7", 3, 150_000, "logical", False, "p"), PublicationFacts(), {TABLE.oid: TABLE}
+    *("db", "reader", "7", 3, 150_000, "logical", False, "p"),
+    *(PublicationFacts(), {TABLE.oid: TABLE}),
+    slots_left=10,
+    senders_left=10,
 )
 CONNECTION = "CREATE CONNECTION {} TO POSTGRES (HOST 'h', DATABASE 'db', USER 'u') WITH (VALIDATE = false)"
 

@@ -79,6 +79,51 @@ def test_a_zone_that_there_is_not_is_refused_with_the_words_of_postgresql() -> N
     assert settings.get("timezone") == "UTC"
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("datestyle", "SQL,DMY"),
+        ("DateStyle", "ISO, DMY"),
+        ("datestyle", "german"),
+        ("intervalstyle", "iso_8601"),
+        ("client_encoding", "LATIN1"),
+        ("client_encoding", "'win-1252'"),
+    ],
+)
+def test_a_client_that_begins_with_what_only_postgresql_has_may_come_in(name: str, value: str) -> None:
+    settings = Settings({})
+    waived = settings.start(name, value)
+    assert waived is not None
+    assert waived.hint is not None
+    assert settings.get(name) == find(name).default
+    with pytest.raises(UserError):
+        settings.set(name, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("datestyle", "SQL,Tuesday"),
+        ("datestyle", "SQL, German"),
+        ("datestyle", "dmy, mdy"),
+        ("intervalstyle", "long"),
+        ("client_encoding", "EBCDIC"),
+        ("standard_conforming_strings", "off"),
+    ],
+)
+def test_a_client_that_begins_with_what_nobody_has_may_not(name: str, value: str) -> None:
+    with pytest.raises(UserError):
+        Settings({}).start(name, value)
+
+
+@pytest.mark.parametrize("style", ["ISO", "iso, mdy", "ISO,MDY", "MDY", "'ISO', 'MDY'", "iso, us"])
+def test_a_style_of_dates_that_is_ours_is_taken_however_it_is_written(style: str) -> None:
+    settings = Settings({})
+    assert settings.start("DateStyle", style) is None
+    settings.set("DateStyle", style)
+    assert settings.get("datestyle") == "ISO, MDY"
+
+
 def test_every_variable_that_can_be_set_takes_its_own_default() -> None:
     settings = Settings({})
     for variable in VARIABLES.values():

@@ -9,11 +9,6 @@ from headwater.catalog.builtin.table import BuiltinTable, empty
 RELATIONS: Final[tuple[BuiltinTable, ...]] = empty(
     "information_schema",
     """
-    applicable_roles (613): Roles whose privileges this session may use.
-        grantee text?
-        role_name text?
-        is_grantable text?
-
     check_constraints (615): Check constraints.
         constraint_catalog text?
         constraint_schema text?

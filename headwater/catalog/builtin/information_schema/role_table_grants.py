@@ -23,7 +23,7 @@ RELATION = BuiltinTable(
         with_hierarchy text?
         """
     ),
-    rows=grant_rows,
+    rows=lambda facts: grant_rows(facts, public=False),
     scope="database",
     database_columns=("table_catalog",),
 )

@@ -22,14 +22,6 @@ RELATIONS: Final[tuple[BuiltinTable, ...]] = empty(
         disk_bytes uint8?
         credits_per_hour numeric
 
-    mz_default_privileges (127): Privileges that new objects will have.
-        role_id text
-        database_id text?
-        schema_id text?
-        object_type text
-        grantee text
-        privileges mz_aclitem
-
     mz_egress_ips (140): Addresses that connections to upstreams come from, where they are fixed.
         egress_ip text
         prefix_length int4
@@ -80,16 +72,6 @@ RELATIONS: Final[tuple[BuiltinTable, ...]] = empty(
         create_sql text
         redacted_create_sql text
 
-    mz_role_members (125): Which role is a member of which.
-        role_id text
-        member text
-        grantor text
-
-    mz_role_parameters (126): Settings that a role begins its sessions with.
-        role_id text
-        parameter_name text
-        parameter_value text
-
     mz_sinks (110): The sinks.
         id text
         oid oid
@@ -111,8 +93,5 @@ RELATIONS: Final[tuple[BuiltinTable, ...]] = empty(
         id text
         public_key_1 text
         public_key_2 text
-
-    mz_system_privileges (128): Privileges on the system as a whole.
-        privileges mz_aclitem
     """,
 )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from headwater.catalog.builtin.facts import SystemFacts
-from headwater.catalog.builtin.objects import privileges
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import BuiltinTable, Columns
+from headwater.catalog.rights import acl_items
 
 
 def _rows(facts: SystemFacts) -> Columns:
@@ -14,7 +14,7 @@ def _rows(facts: SystemFacts) -> Columns:
         "id": [c.id for c in clusters],
         "name": [c.name for c in clusters],
         "owner_id": [c.owner_id for c in clusters],
-        "privileges": [privileges(c.owner_id, "cluster") for c in clusters],
+        "privileges": [acl_items(facts.state, ("cluster", c.id)) for c in clusters],
         "managed": True,
         "size": [c.size for c in clusters],
         "replication_factor": [c.replication_factor for c in clusters],

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from headwater.catalog.builtin.facts import SystemFacts
-from headwater.catalog.builtin.objects import (
-    connection_type,
-    objects_of_type,
-    privileges,
-    redacted,
-    user_objects,
-)
+from headwater.catalog.builtin.objects import connection_type, objects_of_type, redacted, user_objects
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import BuiltinTable, Columns
 
@@ -23,7 +17,7 @@ def _rows(facts: SystemFacts) -> Columns:
         "name": [o.name for o in connections],
         "type": [connection_type(o) for o in connections],
         "owner_id": [o.owner_id for o in connections],
-        "privileges": [privileges(o.owner_id, o.type) for o in connections],
+        "privileges": [o.privileges for o in connections],
         "create_sql": [o.create_sql for o in connections],
         "redacted_create_sql": [redacted(o.create_sql) for o in connections],
     }

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from headwater.catalog.builtin.facts import SystemFacts
-from headwater.catalog.builtin.objects import privileges
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import BuiltinTable, Columns
+from headwater.catalog.rights import acl_items
 
 
 def _rows(facts: SystemFacts) -> Columns:
@@ -15,7 +15,7 @@ def _rows(facts: SystemFacts) -> Columns:
         "oid": [d.oid for d in databases],
         "name": [d.name for d in databases],
         "owner_id": [d.owner_id for d in databases],
-        "privileges": [privileges(d.owner_id, "database") for d in databases],
+        "privileges": [acl_items(facts.state, ("database", d.id)) for d in databases],
     }
 
 

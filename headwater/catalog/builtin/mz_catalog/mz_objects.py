@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.catalog.builtin.objects import object_rows, privileges, system_objects, user_objects
+from headwater.catalog.builtin.objects import object_rows, system_objects, system_privileges, user_objects
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import BuiltinTable, Columns
 from headwater.catalog.builtin.types import TYPES
@@ -21,7 +21,7 @@ def _fixed(builtins: Sequence[BuiltinTable]) -> Columns:
         "type": ["type"] * len(TYPES),
         "owner_id": [SYSTEM_ROLE_ID] * len(TYPES),
         "cluster_id": [None] * len(TYPES),
-        "privileges": [privileges(SYSTEM_ROLE_ID, "type")] * len(TYPES),
+        "privileges": [system_privileges("type")] * len(TYPES),
     }
     return {name: [*relations[name], *types[name]] for name in relations}
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from headwater.catalog.builtin.facts import SystemFacts
-from headwater.catalog.builtin.objects import privileges
+from headwater.catalog.builtin.objects import system_privileges
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import BuiltinTable, Columns
+from headwater.catalog.rights import acl_items
 from headwater.catalog.state import SYSTEM_SCHEMAS
 
 
@@ -17,7 +18,10 @@ def _rows(facts: SystemFacts) -> Columns:
         "database_id": [s.database_id for s in schemas],
         "name": [s.name for s in schemas],
         "owner_id": [s.owner_id for s in schemas],
-        "privileges": [privileges(s.owner_id, "schema") for s in schemas],
+        "privileges": [
+            acl_items(facts.state, ("schema", s.id)) if s.database_id else system_privileges("schema")
+            for s in schemas
+        ],
     }
 
 

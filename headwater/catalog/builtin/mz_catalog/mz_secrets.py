@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headwater.catalog.builtin.facts import SystemFacts
-from headwater.catalog.builtin.objects import objects_of_type, privileges, user_objects
+from headwater.catalog.builtin.objects import objects_of_type, user_objects
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import BuiltinTable, Columns
 
@@ -16,7 +16,7 @@ def _rows(facts: SystemFacts) -> Columns:
         "schema_id": [o.schema.id for o in secrets],
         "name": [o.name for o in secrets],
         "owner_id": [o.owner_id for o in secrets],
-        "privileges": [privileges(o.owner_id, o.type) for o in secrets],
+        "privileges": [o.privileges for o in secrets],
     }
 
 

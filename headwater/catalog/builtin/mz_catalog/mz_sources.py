@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from headwater.catalog.builtin.facts import SystemFacts
-from headwater.catalog.builtin.objects import privileges, redacted
+from headwater.catalog.builtin.objects import redacted
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import BuiltinTable, Columns
+from headwater.catalog.rights import acl_items
 from headwater.catalog.state import CatalogState, Item
 
 
@@ -34,7 +35,7 @@ def _rows(facts: SystemFacts) -> Columns:
         "value_format": [None if e is None else e.value_format for e in encodings],
         "cluster_id": [s.cluster_id for s in sources],
         "owner_id": [s.owner_id for s in sources],
-        "privileges": [privileges(s.owner_id, "source") for s in sources],
+        "privileges": [acl_items(facts.state, ("item", s.id)) for s in sources],
         "create_sql": [s.create_sql for s in sources],
         "redacted_create_sql": [redacted(s.create_sql) for s in sources],
     }

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.catalog.builtin.objects import (
-    Listed,
-    objects_of_type,
-    privileges,
-    redacted,
-    system_objects,
-    user_objects,
-)
+from headwater.catalog.builtin.objects import Listed, objects_of_type, redacted, system_objects, user_objects
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import BuiltinTable, Columns
 
@@ -24,7 +17,7 @@ def _rows(objects: Sequence[Listed]) -> Columns:
         "schema_id": [o.schema.id for o in tables],
         "name": [o.name for o in tables],
         "owner_id": [o.owner_id for o in tables],
-        "privileges": [privileges(o.owner_id, o.type) for o in tables],
+        "privileges": [o.privileges for o in tables],
         "create_sql": [o.create_sql for o in tables],
         "redacted_create_sql": [redacted(o.create_sql) for o in tables],
         "source_id": [o.source_id for o in tables],

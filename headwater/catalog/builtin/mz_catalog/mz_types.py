@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from headwater.catalog.builtin.objects import privileges
+from headwater.catalog.builtin.objects import system_privileges
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import BuiltinTable, Columns
 from headwater.catalog.builtin.types import TYPES
@@ -34,7 +34,7 @@ def _fixed(builtins: Sequence[BuiltinTable]) -> Columns:
         "name": [t.name for t in TYPES],
         "category": [_CATEGORIES[t.category] for t in TYPES],
         "owner_id": SYSTEM_ROLE_ID,
-        "privileges": tuple(privileges(SYSTEM_ROLE_ID, "type")),
+        "privileges": system_privileges("type"),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.catalog.builtin.objects import Listed, objects_of_type, privileges, redacted, user_objects
+from headwater.catalog.builtin.objects import Listed, objects_of_type, redacted, user_objects
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import BuiltinTable, Columns
 
@@ -18,7 +18,7 @@ def _rows(objects: Sequence[Listed]) -> Columns:
         "name": [o.name for o in views],
         "definition": [o.definition for o in views],
         "owner_id": [o.owner_id for o in views],
-        "privileges": [privileges(o.owner_id, o.type) for o in views],
+        "privileges": [o.privileges for o in views],
         "create_sql": [o.create_sql for o in views],
         "redacted_create_sql": [redacted(o.create_sql) for o in views],
     }

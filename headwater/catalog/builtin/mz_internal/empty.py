@@ -98,10 +98,5 @@ RELATIONS: Final[tuple[BuiltinTable, ...]] = empty(
         id text
         schema_name text
         table_name text
-
-    mz_webhook_sources (207): Where webhook sources listen.
-        id text
-        name text
-        url text
     """,
 )

@@ -52,12 +52,6 @@ RELATIONS: Final[tuple[BuiltinTable, ...]] = empty(
         amprocnum int2
         amproc regproc
 
-    pg_auth_members (413, 1261): Which role is a member of which.
-        roleid oid
-        member oid
-        grantor oid
-        admin_option bool
-
     pg_available_extensions (433): Extensions that could be installed.
         name name?
         default_version text?

@@ -22,6 +22,7 @@ def _rows(objects: Sequence[Listed]) -> Columns:
         "reltype": 0,
         "reloftype": 0,
         "relowner": [o.owner_oid for o in relations],
+        "relacl": [o.acl for o in relations],
         "relam": 0,
         "relfilenode": 0,
         "reltablespace": 0,

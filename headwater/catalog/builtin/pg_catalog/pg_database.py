@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headwater.catalog.builtin.facts import SystemFacts
-from headwater.catalog.builtin.objects import SYSTEM_ROLE_OID
+from headwater.catalog.builtin.objects import SYSTEM_ROLE_OID, acl_of
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import BuiltinTable, Columns
 
@@ -14,6 +14,7 @@ def _rows(facts: SystemFacts) -> Columns:
     return {
         "oid": [d.oid for d in databases],
         "datname": [d.name for d in databases],
+        "datacl": [acl_of(facts.state, ("database", d.id)) for d in databases],
         "datdba": [SYSTEM_ROLE_OID if owner is None else owner.oid for owner in owners],
         "encoding": 6,
         "datlocprovider": "c",

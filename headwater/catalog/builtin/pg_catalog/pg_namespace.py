@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headwater.catalog.builtin.facts import SystemFacts
-from headwater.catalog.builtin.objects import SYSTEM_ROLE_OID, session_schemas
+from headwater.catalog.builtin.objects import SYSTEM_ROLE_OID, acl_of, session_schemas
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import BuiltinTable, Columns
 from headwater.catalog.state import SYSTEM_SCHEMAS
@@ -16,6 +16,7 @@ def _rows(facts: SystemFacts) -> Columns:
     return {
         "oid": [s.oid for s in schemas],
         "nspname": [s.name for s in schemas],
+        "nspacl": [acl_of(facts.state, ("schema", s.id)) if s.database_id else None for s in schemas],
         "nspowner": [SYSTEM_ROLE_OID if owner is None else owner.oid for owner in owners],
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.catalog.builtin.roles import role_rows
+from headwater.catalog.builtin.roles import role_rows, role_settings
 from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import BuiltinTable
 
@@ -28,5 +28,9 @@ RELATION = BuiltinTable(
         oid oid?
         """
     ),
-    rows=lambda facts: {**role_rows(facts), "rolpassword": "********"},
+    rows=lambda facts: {
+        **role_rows(facts),
+        "rolpassword": "********",
+        "rolconfig": role_settings(facts),
+    },
 )

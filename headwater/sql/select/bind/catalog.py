@@ -16,6 +16,7 @@ from typing import Final
 from headwater.core.types import BOOL, INT4, OID, TEXT, SqlType
 from headwater.sql.select.bind.clause import Clause
 from headwater.sql.select.bind.coerce import castable, coerce
+from headwater.sql.select.bind.privileges import PRIVILEGE_FUNCTIONS
 from headwater.sql.select.bind.scope import RangeColumn, RangeItem, Scope
 from headwater.sql.select.parse.query import parse_scalar
 from headwater.sql.select.parse.syntax import Syntax
@@ -151,7 +152,13 @@ _ANSWERS: Final[dict[str, tuple[_Answer, ...]]] = {
     "pg_get_functiondef": (_Answer((OID,), _DEFINITION),),
     "pg_get_statisticsobjdef": (_Answer((OID,), "NULL::text"),),
     "getdatabaseencoding": (_Answer((), "'UTF8'::name"),),
-    "pg_client_encoding": (_Answer((), "'UTF8'::name"),),
+    "pg_client_encoding": (
+        _Answer((), "(SELECT setting::name FROM pg_catalog.pg_settings WHERE name = 'client_encoding')"),
+    ),
+    **{
+        name: tuple(_Answer(arguments, text) for arguments, text in forms)
+        for name, forms in PRIVILEGE_FUNCTIONS.items()
+    },
 }
 
 

@@ -77,9 +77,11 @@ def bind(clause: Clause, syntax: Syntax) -> Expression:
         case Positional():
             return clause.planning.parameter(syntax.number, syntax.at)
         case Operation():
+            _agreed(*syntax.operands)
             operands = tuple(_comparable(clause, operand) for operand in syntax.operands)
             return operators.operation(clause.planning, syntax.operator, operands, syntax.at)
         case FunctionCall():
+            _agreed(*syntax.arguments)
             return bind_call(clause, syntax, bind)
         case CastTo(input=ListOf() as items) if _list_target(syntax) is not None:
             return list_value(clause, items, _list_target(syntax))
@@ -103,12 +105,15 @@ def _test(clause: Clause, syntax: Syntax) -> Expression:
         case DistinctFrom():
             return _distinct(clause, syntax)
         case BetweenTest():
+            for bound in (syntax.low, syntax.high):
+                _agreed(syntax.input, bound)
             value, low, high = (_comparable(clause, part) for part in (syntax.input, syntax.low, syntax.high))
             tested = operators.between(planning, value, low, high, syntax.symmetric, syntax.at)
             return operators.negation(tested, syntax.negated)
         case InTest():
             return operators.negation(_in(clause, syntax), syntax.negated)
         case PatternTest():
+            _agreed(syntax.input, syntax.pattern)
             value, pattern = bind(clause, syntax.input), bind(clause, syntax.pattern)
             escape = None if syntax.escape is None else bind(clause, syntax.escape)
             tested = operators.like(planning, syntax.word, value, pattern, escape, syntax.at)
@@ -348,6 +353,20 @@ def _map(clause: Clause, syntax: MapOf) -> Expression:
     for key, value in zip(keys, values, strict=True):
         flat += [resolved_unknown(clause.planning, key), value]
     return operators.scalar(clause.planning, "map_build", tuple(flat), syntax.at)
+
+
+def _agreed(*operands: Syntax) -> None:
+    """An error if two operands are said to have different collations.
+
+    Of the operands themselves: what is put together of several with a collation is not looked into.
+    """
+    said = [operand for operand in operands if isinstance(operand, Collated)]
+    for other in said[1:]:
+        if other.collation[-1] != said[0].collation[-1]:
+            names = f'"{said[0].collation[-1]}" and "{other.collation[-1]}"'
+            raise UserError(
+                f"collation mismatch between explicit collations {names}", "42P21", position=other.at + 1
+            )
 
 
 def _collated(clause: Clause, syntax: Collated) -> Expression:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from headwater.core.errors import UserError, not_supported
-from headwater.core.limits import EXPRESSION_DEPTH_MAX
+from headwater.core.limits import EXPRESSION_DEPTH_MAX, JOINED_RELATIONS_MAX
 from headwater.core.names import NamedRelation
 from headwater.core.quoting import quoted
 from headwater.core.types import INT8
@@ -37,9 +37,11 @@ from headwater.sql.select.plan.nodes import (
     Call,
     Constant,
     Expression,
+    Filter,
     Join,
     Node,
     OutputColumn,
+    Project,
     Scan,
     TableFunction,
     Values,
@@ -74,9 +76,27 @@ def bind_from(planning: Planning, items: tuple[FromItem, ...], outer: Scope) -> 
 
 def _joined(left: Node, right: Node, kind: str, on: Expression | None) -> Join:
     """A join, lateral when the right side uses columns of the left one."""
+    if _relation_count(left) + _relation_count(right) > JOINED_RELATIONS_MAX:
+        raise UserError(
+            f"a join of more than {JOINED_RELATIONS_MAX} relations is too large",
+            "54001",
+            detail="Views count as the relations that they join.",
+            hint="CREATE TABLE for what a part of them gives, INSERT INTO it .. SELECT, and join that.",
+        )
     ids = {column.id for column in output_columns(left)}
     lateral = bool(ids & node_column_ids(right))
     return Join(kind, left, right, on, lateral)  # type: ignore[arg-type]
+
+
+def _relation_count(node: Node) -> int:
+    """How many stand side by side in a join; what is grouped, sorted or limited first stands for itself."""
+    match node:
+        case Join():
+            return _relation_count(node.left) + _relation_count(node.right)
+        case Filter() | Project():
+            return _relation_count(node.input)
+        case _:
+            return 1
 
 
 def _check_names(left: tuple[RangeItem, ...], right: tuple[RangeItem, ...], at: int) -> None:
@@ -140,6 +160,8 @@ def _table(planning: Planning, item: TableName, outer: Scope) -> BoundFrom:
         error.position = error.position or item.at + 1
         raise
     full = tuple(part for part in (found.database, found.schema, found.name) if part is not None)
+    if not planning.view_depth:
+        planning.named_ids.add(found.id)
     if found.definition is not None:
         bound = _view(planning, found)
         planning.view_ids.add(found.id)

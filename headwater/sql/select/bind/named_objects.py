@@ -1,9 +1,9 @@
 """Functions that are given the name of an object as a constant: it is looked up when the query is bound.
 
-to_regclass() and to_regtype() are the oid behind it, or NULL.  Everything is permitted here, so of the has_*
-functions, and of those that measure, only the names are looked at: one that there is not is an error.
+to_regclass() and to_regtype() are the oid behind it, or NULL.  Of the has_* functions, and of those that
+measure, only the names are looked at: one that there is not is an error.
 
-Not here: the same functions over columns (bind/catalog.py, functions/system.py).
+Not here: what these answer (bind/catalog.py, bind/privileges.py).
 """
 
 from __future__ import annotations

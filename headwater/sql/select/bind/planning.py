@@ -49,6 +49,7 @@ class Planning:
     tables_bound: set[CommonTable] = field(default_factory=set)
     relation_ids: set[str] = field(default_factory=set)
     view_ids: set[str] = field(default_factory=set)
+    named_ids: set[str] = field(default_factory=set)
     uses_mz_now: bool = False
     column_count: int = 0
     recursion_count: int = 0

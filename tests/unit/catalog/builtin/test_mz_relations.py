@@ -115,8 +115,13 @@ def test_databases_schemas_and_roles_are_listed() -> None:
     schemas = {row["id"]: (row["database_id"], row["name"]) for row in rows("mz_catalog.mz_schemas")}
     assert schemas["u2"] == ("u2", "public")
     assert schemas[SYSTEM_SCHEMA_IDS["mz_internal"]] == (None, "mz_internal")
-    assert {row["name"] for row in rows("mz_catalog.mz_roles")} == {"mz_system", "materialize"}
-    assert [row["name"] for row in rows("mz_internal.mz_show_roles")] == ["materialize"]
+    assert {row["name"] for row in rows("mz_catalog.mz_roles")} == {
+        "mz_system",
+        "materialize",
+        "ann",
+        "readers",
+    }
+    assert [row["name"] for row in rows("mz_internal.mz_show_roles")] == ["materialize", "ann", "readers"]
 
 
 def test_replicas_follow_the_replication_factor() -> None:
