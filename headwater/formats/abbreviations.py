@@ -1,18 +1,23 @@
-"""Abbreviations of time zones in the texts of moments, as PostgreSQL has them (its timezonesets/Default).
+"""Abbreviations of time zones, in texts and in AT TIME ZONE, as PostgreSQL has them (timezonesets/Default).
 
 Most are offsets for all times.  Some have meant different offsets over the years, as MSK has, which was
 UTC+4 from 2011 to 2014.  Those are looked up in the history of a zone that uses them.
+pg_timezone_abbrevs lists them all.
 
 Not here: zones by name and POSIX specifications (zones.py).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Final
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from headwater.formats.zones import Zone, zone
+from headwater.core.calendar import SECOND_US
+from headwater.formats.zones import Zone, zone, zone_of_offset
 
 _FIXED: Final = {
     -36_000: "hst taht",
@@ -90,8 +95,41 @@ _CHANGING: Final = {
     "Pacific/Niue": "nut",
     "Pacific/Rarotonga": "ckt",
 }
+_SUMMERS: Final = """
+    acdt acsst adt aedt aesst akdt almst awsst azost bdst brst bst cadt cdt cest cetdst chadt clst edt eest
+    eetdst egst fjst fnst idt kdt kgst mdt mest mesz metdst msd must ndt nzdt pdt pkst pmdt pyst sadt ulast
+    uyst uzst wadt wdt wetdst wgst yekst
+"""
+_DAYLIGHT: Final = frozenset(_SUMMERS.split())
 _OFFSETS: Final = {word: offset for offset, words in _FIXED.items() for word in words.split()}
 _ZONES: Final = {word: name for name, words in _CHANGING.items() for word in words.split()}
+
+
+def abbreviations(now_us: int) -> list[tuple[str, int, bool]]:
+    """All of them, with the seconds east of UTC that they mean now, and whether that is daylight saving.
+
+    One that its zone does not use any more means what the zone's clocks show now.
+    """
+    known = [(word, offset, word in _DAYLIGHT) for word, offset in _OFFSETS.items()]
+    now = datetime.fromtimestamp(now_us // SECOND_US, UTC)
+    for word, name in _ZONES.items():
+        found = zone(name)
+        period = int(found.periods(np.array([now_us], np.int64))[0])
+        offset = int(found.offsets[_used(found, word.upper(), period)])
+        known.append((word, offset, bool(now.astimezone(ZoneInfo(name)).dst())))
+    return sorted((word.upper(), offset, daylight) for word, offset, daylight in known)
+
+
+def abbreviated_zone(word: str) -> Zone | None:
+    """Clocks that always go by an abbreviation, as AT TIME ZONE takes it; None if it is none."""
+    lowered = word.lower()
+    if lowered in _OFFSETS:
+        return zone_of_offset(_OFFSETS[lowered])
+    if lowered not in _ZONES:
+        return None
+    found = zone(_ZONES[lowered])
+    offsets = [int(found.offsets[_used(found, word.upper(), period)]) for period in range(len(found.offsets))]
+    return replace(found, name=word, offsets=np.array(offsets, np.int64))
 
 
 def abbreviation_offset(word: str, clock_us: int) -> int | None:
@@ -107,6 +145,10 @@ def abbreviation_offset(word: str, clock_us: int) -> int | None:
 
 def _changing_offset(found: Zone, name: str, clock_us: int) -> int:
     now = int(found.periods(found.from_clock(np.array([clock_us], np.int64)))[0])
+    return int(found.offsets[_used(found, name, now)])
+
+
+def _used(found: Zone, name: str, now: int) -> int:
+    """The last period until now that has this name, or else the first to come."""
     past, future = range(now, -1, -1), range(now + 1, len(found.offsets))
-    used = next((period for period in (*past, *future) if found.abbreviations[period] == name), now)
-    return int(found.offsets[used])
+    return next((period for period in (*past, *future) if found.abbreviations[period] == name), now)

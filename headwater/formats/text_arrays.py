@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.core import pace
 from headwater.core.errors import UserError
 from headwater.core.types import SqlType
 from headwater.formats.arrays import (
@@ -31,6 +32,7 @@ from headwater.formats.arrays import (
     too_many_dimensions,
     with_shapes,
 )
+from headwater.formats.sliced import by_slices, texts_of
 from headwater.formats.text_nested import (
     SPACE,
     FromText,
@@ -114,9 +116,9 @@ def _read(texts: pa.Array, element: SqlType, from_text: FromText) -> pa.Array:
     encoded = texts.dictionary_encode()
     parsed = [parse_array(text) for text in encoded.dictionary.to_pylist()]
     lengths = [len(words) for words, _ in parsed]
-    words = pa.array([word for words, _ in parsed for word in words], pa.string())
+    words = texts_of([word for words, _ in parsed for word in words])
     offsets = pa.array(np.concatenate(([0], np.cumsum(lengths, dtype=np.int32))), pa.int32())
-    lists = pa.ListArray.from_arrays(offsets.cast(pa.int32()), from_text(words, element))
+    lists = pa.ListArray.from_arrays(offsets, by_slices(lambda some: from_text(some, element), words))
     distinct = with_shapes(lists, pa.array([shape for _, shape in parsed], SHAPE_TYPE))
     return distinct.take(encoded.indices)
 
@@ -205,6 +207,7 @@ class _Contents:
     def read(self, at: int) -> list[int]:
         """The lengths of all dimensions; none if there is no element."""
         while True:
+            pace.step()
             found = _TOKEN.match(self.text, at)
             if found is None:  # the end, a quote that is not closed, a backslash before the end
                 self._piece(self.text[at : at + 1] * 2 or " ")

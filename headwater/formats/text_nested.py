@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from headwater.core.errors import UserError
 from headwater.core.types import SqlType
 from headwater.formats.arrow import arrow_type
-from headwater.formats.sliced import by_slices, own_values
+from headwater.formats.sliced import by_slices, own_values, split_at, texts_of
 
 ToText = Callable[[pa.Array, SqlType], pa.Array]
 FromText = Callable[[pa.Array, SqlType], pa.Array]
@@ -119,10 +119,13 @@ def list_from_text(array: pa.Array, type_: SqlType, element: SqlType, from_text:
 def list_of_words(array: pa.Array, element: SqlType, from_text: FromText) -> pa.Array:
     """Lists of texts with nothing quoted or nested anywhere: cut at the commas, all rows at once."""
     inner = pc.utf8_slice_codeunits(pc.fill_null(array, "{null}"), 1, -1)
-    lists = pc.split_pattern(inner, ",")
-    words, offsets = lists.values, lists.offsets
-    null = pc.equal(pc.utf8_lower(words), "null")
-    values = from_text(pc.if_else(null, pa.scalar(None, pa.string()), words), element)
+    lists = split_at(inner, ",")
+
+    def converted(words: pa.Array) -> pa.Array:
+        null = pc.equal(pc.utf8_lower(words), "null")
+        return from_text(pc.if_else(null, pa.scalar(None, pa.string()), words), element)
+
+    values, offsets = by_slices(converted, lists.values), lists.offsets
     if not array.null_count:
         return pa.ListArray.from_arrays(offsets, values)
     return pa.ListArray.from_arrays(offsets, values, mask=array.is_null())
@@ -130,10 +133,11 @@ def list_of_words(array: pa.Array, element: SqlType, from_text: FromText) -> pa.
 
 def _rebuilt(rows: list[list[str | None] | None], element: SqlType, from_text: FromText) -> pa.Array:
     lengths = [0 if row is None else len(row) for row in rows]
-    words = pa.array([word for row in rows if row is not None for word in row], pa.string())
+    words = texts_of([word for row in rows if row is not None for word in row])
     offsets = pa.array(np.concatenate(([0], np.cumsum(lengths, dtype=np.int32))), pa.int32())
     mask = pa.array([row is None for row in rows], pa.bool_())
-    return pa.ListArray.from_arrays(offsets, from_text(words, element), mask=mask)
+    values = by_slices(lambda some: from_text(some, element), words)
+    return pa.ListArray.from_arrays(offsets, values, mask=mask)
 
 
 def map_from_text(array: pa.Array, type_: SqlType, element: SqlType, from_text: FromText) -> pa.Array:

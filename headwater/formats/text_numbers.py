@@ -313,7 +313,8 @@ def _scaled(text: str, scale: int, type_: SqlType) -> Decimal:
     if plain == "NaN":
         return decimal_nan(scale)
     if plain in ("Infinity", "-Infinity"):
-        raise UserError(f'value "{text}" is out of range for type {format_type(type_)}', "22003")
+        detail = f"A field of type {format_type(type_)} cannot hold an infinite value."
+        raise UserError("numeric field overflow", "22003", detail=detail)
     whole = plain.lstrip("-").partition(".")[0].lstrip("0")
     if len(whole) > NUMERIC_DIGITS_MAX - scale or Decimal(plain) == decimal_nan(scale):
         raise UserError(

@@ -9,7 +9,7 @@ What clocks show twice is the later moment; what they skip is read by the offset
 
 PostgreSQL computes the same way (its src/timezone/localtime.c), from the same files of the system.
 
-Not here: abbreviations, which are no zones but offsets (text_times.py, kernels/zones.py); what a session may
+Not here: abbreviations, which are no zones but offsets (abbreviations.py); what a session may
 call its zone besides (coordinator/variables.py).
 """
 

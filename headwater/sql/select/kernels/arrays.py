@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Final, TypeAlias
 
@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 from headwater.core import pace
 from headwater.core.calendar import DAY_US, DAYS_PER_MONTH, MOMENT_INFINITE, add_months
 from headwater.core.errors import UserError, not_supported
-from headwater.core.limits import KERNEL_SLICE_BYTES_MAX, KERNEL_SLICE_CHARACTERS_MAX
+from headwater.core.limits import KERNEL_SLICE_CHARACTERS_MAX
 from headwater.core.types import type_from_json
+from headwater.formats.sliced import cut, split_at
 from headwater.formats.text import to_text
 from headwater.formats.zones import zone
 from headwater.sql.select.kernels.kernel import (
@@ -73,7 +74,7 @@ def _split(text: str | None, separator: str | None, null: str | None) -> list[st
 def _parted(text: str, separator: str) -> list[str]:
     if len(text) <= KERNEL_SLICE_CHARACTERS_MAX:
         return text.split(separator)
-    return [part for parts in _cut(text, separator) for part in parts.to_pylist()]
+    return [part for parts in cut(text, separator) for part in parts.to_pylist()]
 
 
 def _split_columns(texts: pa.Array, separators: pa.Array, nulls: pa.Array) -> Made | None:
@@ -81,41 +82,12 @@ def _split_columns(texts: pa.Array, separators: pa.Array, nulls: pa.Array) -> Ma
     separator, null = constant_of(separators), constant_of(nulls)
     if not separator or (null is None and nulls.null_count < len(nulls)):
         return None
-    lists = _parts(texts, separator)
+    lists = split_at(texts, separator)
     if null is not None:
         found = pc.equal(lists.values, null)
         values = pc.if_else(found, pa.scalar(None, pa.string()), lists.values)
         lists = pa.ListArray.from_arrays(lists.offsets, values, mask=texts.is_null())
     return lists, pc.equal(texts, "").fill_null(False).to_numpy(zero_copy_only=False)
-
-
-def _parts(texts: pa.Array, separator: str) -> pa.Array:
-    """Of each text its parts; long texts are cut piece by piece."""
-    if texts.nbytes <= KERNEL_SLICE_BYTES_MAX:
-        return pc.split_pattern(texts, separator)
-    cut: list[pa.Array] = []
-    ends = [0]
-    for text in texts:
-        parts = list(_cut(text.as_py(), separator)) if text.is_valid else []
-        ends.append(ends[-1] + sum(map(len, parts)))
-        cut += parts
-    values = pa.concat_arrays(cut) if cut else pa.array([], pa.string())
-    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values, mask=texts.is_null())
-
-
-def _cut(text: str, separator: str) -> Iterator[pa.Array]:
-    """What follows the last separator of a piece is the beginning of the next."""
-    at, size = 0, KERNEL_SLICE_CHARACTERS_MAX
-    while at + size < len(text):
-        pace.look()
-        parts = pc.split_pattern(pa.array([text[at : at + size]]), separator).values
-        rest = len(parts[-1].as_py())
-        if rest == size:
-            size *= 2
-            continue
-        yield parts[:-1]
-        at, size = at + size - rest, KERNEL_SLICE_CHARACTERS_MAX
-    yield pc.split_pattern(pa.array([text[at:]]), separator).values
 
 
 # Series
