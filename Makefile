@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 INSTALLED := .venv/.installed-$(shell cat requirements.txt pyproject.toml | sha256sum | cut -c1-16)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java classes postgresql kafka fmt check unit test bench bench-postgres bench-versioning soak chaos demo lock
+.PHONY: help setup java classes postgresql kafka fmt check unit test bench bench-postgres bench-versioning bench-kafka bench-webhooks soak chaos chaos-kafka demo demo-kafka lock
 
 help: ## print this manual
 	@echo "Headwater: make demo shows it, make test proves it; both install what they need."
@@ -67,14 +67,26 @@ bench-postgres: setup postgresql ## what PostgreSQL sources reach, beside the up
 bench-versioning: setup postgresql ## what many tables on one source cost
 	$(LONG) tests/bench/bench_versioning.py
 
+bench-kafka: setup kafka ## what Kafka sources reach, beside a loop that only consumes
+	$(LONG) tests/bench/bench_kafka.py
+
+bench-webhooks: setup ## how many requests a second webhooks take
+	$(LONG) tests/bench/bench_webhooks.py
+
 soak: setup postgresql ## eight busy sources for two hours, or for HEADWATER_SOAK_S=seconds
 	$(LONG) -o python_files='soak_*.py' tests/chaos
 
 chaos: setup postgresql ## random writers, cuts, schema changes and kills for an hour, or HEADWATER_CHAOS_S=seconds
 	$(LONG) -o python_files='chaos_*.py' tests/postgres
 
+chaos-kafka: setup kafka ## the same of topics, their brokers and their registry
+	$(LONG) -o python_files='chaos_*.py' tests/kafka
+
 demo: $(INSTALLED) java ## start a server with live auctions and watch its tables grow; Ctrl-C ends it
 	$(BIN)/headwater demo
+
+demo-kafka: setup kafka ## start a broker and a server, and watch one topic as three live tables; Ctrl-C ends it
+	$(BIN)/headwater demo kafka
 
 lock: $(INSTALLED) ## choose versions anew and write requirements.txt
 	$(BIN)/uv lock

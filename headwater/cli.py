@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import wraps
+from inspect import signature
 from pathlib import Path
 from typing import Any, NoReturn, TextIO, TypeVar, get_args
 
@@ -26,17 +28,22 @@ from headwater.options import (
     SPARK_MASTER,
     SQL_ADDRESS,
     Address,
+    AuthMethod,
+    AuthOptions,
     ClusterOptions,
     LogFormat,
     LogLevel,
     LogOptions,
     ServerOptions,
     SparkOptions,
+    TlsMode,
+    TlsOptions,
     UnixAddress,
     parse_address,
     parse_data_dir,
     parse_listen_address,
     parse_setting,
+    tls_options,
 )
 
 T = TypeVar("T")
@@ -82,6 +89,7 @@ class DataDirectory(click.Path):
 
 
 DIRECTORY = DataDirectory()
+FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 def _option(*names: str, **facts: Any) -> Callable[[Command], Command]:
@@ -114,6 +122,69 @@ def _log_options(command: Command) -> Command:
     )(command)
 
 
+def _combined(
+    name: str, combine: Callable[..., Any], *options: Callable[[Command], Command]
+) -> Callable[[Command], Command]:
+    """Several options that the command is given as one value; each is an argument of `combine`."""
+
+    def decorate(command: Command) -> Command:
+        def combined(**values: Any) -> Any:
+            own = {key: values.pop(key) for key in signature(combine).parameters}
+            try:
+                value = combine(**own)
+            except UserError as error:
+                raise click.UsageError(error.message) from error
+            return command(**{name: value}, **values)
+
+        decorated: Command = wraps(command)(combined)
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+_auth_options = _combined(
+    "auth",
+    lambda auth, trust_network, admin_password_file: AuthOptions(auth, trust_network, admin_password_file),
+    _option(
+        "--auth",
+        type=click.Choice(get_args(AuthMethod)),
+        default="trust",
+        help="How clients show who they are; trust takes their word, on loopback addresses.",
+    ),
+    _option(
+        "--trust-network",
+        is_flag=True,
+        help="Trust on addresses that other machines can reach, too: whoever reaches them may do everything.",
+    ),
+    _option(
+        "--admin-password-file",
+        type=FILE,
+        help="The password that the first superuser is given; without it one is made and printed once.",
+    ),
+)
+_tls_options = _combined(
+    "tls",
+    tls_options,
+    _option(
+        "--tls-mode",
+        type=click.Choice(get_args(TlsMode)),
+        help="Whether clients may, or must, encrypt. [default: require with a certificate, else disable]",
+    ),
+    _option(
+        "--tls-certificate",
+        type=FILE,
+        help="The server's certificate and those between it and its authority, in PEM."
+        " The files are read again when they change.",
+    ),
+    _option("--tls-key", type=FILE, help="The certificate's private key, in PEM."),
+    _option(
+        "--tls-client-ca", type=FILE, help="Who signs clients' certificates; the name in one is the role."
+    ),
+)
+
+
 @click.group(context_settings=CONTEXT)
 @click.version_option(package_name="headwater", message="%(prog)s %(version)s")
 def main() -> None:
@@ -129,7 +200,19 @@ def main() -> None:
     default=str(INTERNAL_SQL_ADDRESS),
     help="Where the operator connects, with every privilege. Keep it private.",
 )
-@_option("--http-address", **ADDRESS, default=str(HTTP_ADDRESS), help="Health and metrics.")
+@_option(
+    "--http-address",
+    **ADDRESS,
+    default=str(HTTP_ADDRESS),
+    help="Health, metrics, SQL and webhooks over HTTP.",
+)
+@_auth_options
+@_tls_options
+@_option(
+    "--external-addresses-only",
+    is_flag=True,
+    help="Connect to upstreams on the open network only, and to nothing within your own.",
+)
 @_spark_options
 @_log_options
 def server(
@@ -137,6 +220,9 @@ def server(
     sql_address: Address,
     internal_sql_address: Address,
     http_address: Address,
+    auth: AuthOptions,
+    tls: TlsOptions | None,
+    external_addresses_only: bool,
     spark_master: str,
     spark_conf: tuple[tuple[str, str], ...],
     log_level: LogLevel,
@@ -152,6 +238,9 @@ def server(
         sql_address=sql_address,
         internal_sql_address=internal_sql_address,
         http_address=http_address,
+        auth=auth,
+        tls=tls,
+        external_addresses_only=external_addresses_only,
         spark=SparkOptions(spark_master, spark_conf),
         log=LogOptions(log_level, log_format),
     )
@@ -203,7 +292,18 @@ def cluster(
 
 
 @main.command()
-@_option("--data-dir", type=DIRECTORY, default="data/demo", help="Kept: the next demo goes on from it.")
+@click.argument("what", type=click.Choice(["auction", "kafka"]), default="auction")
+@_option(
+    "--data-dir",
+    type=DIRECTORY,
+    help="Kept: the next demo goes on from it. [default: data/demo, or data/demo-kafka]",
+)
+@_option(
+    "--kafka-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=".cache/kafka",
+    help="Of `demo kafka`: Kafka's jars as `make kafka` fetches them, or a Kafka that was unpacked.",
+)
 @_option(
     "--seconds",
     type=click.FloatRange(min=0),
@@ -213,25 +313,39 @@ def cluster(
 @_option("--internal-sql-address", **ADDRESS, help=_DEMO_ADDRESS.format(INTERNAL_SQL_ADDRESS))
 @_option("--http-address", **ADDRESS, help=_DEMO_ADDRESS.format(HTTP_ADDRESS))
 def demo(
-    data_dir: Path,
+    what: str,
+    data_dir: Path | None,
+    kafka_dir: Path,
     seconds: float | None,
     sql_address: Address | None,
     internal_sql_address: Address | None,
     http_address: Address | None,
 ) -> None:
-    """Start a server with live auctions and watch its tables grow."""
+    """Start a server with live auctions and watch its tables grow.
+
+    With `kafka`: start a broker as well, and watch one topic as three live tables.
+    """
     from headwater.demo import chosen_addresses, run_demo
 
-    addresses = chosen_addresses(sql_address, internal_sql_address, http_address)
-    _guarded(lambda: run_demo(data_dir, seconds, addresses))
+    def run() -> None:
+        addresses = chosen_addresses(sql_address, internal_sql_address, http_address)
+        if what == "auction":
+            run_demo(data_dir or Path("data/demo"), seconds, addresses)
+            return
+        from headwater.demo_kafka import run_kafka_demo
+
+        run_kafka_demo(data_dir or Path("data/demo-kafka"), kafka_dir, seconds, addresses)
+
+    _guarded(run)
 
 
 @main.command()
 @click.argument("file", type=click.File("r", encoding="utf-8"), default="-")
 @_option("--address", **ADDRESS, default=str(SQL_ADDRESS), help="The server.")
+@_option("--http", help="The server's URL, as http://user:password@host:6876: speak HTTP instead.")
 @_option("--user", default="materialize", help="Who you are.")
 @_option("--database", default="materialize", help="The session's database.")
-def sql(file: TextIO, address: Address, user: str, database: str) -> None:
+def sql(file: TextIO, address: Address, http: str | None, user: str, database: str) -> None:
     """Run the statements of FILE, or of stdin.
 
     Rows are a table on a terminal and separated by tabs elsewhere.  The first error
@@ -249,7 +363,7 @@ def sql(file: TextIO, address: Address, user: str, database: str) -> None:
             None,
             f"Convert it: iconv -f LATIN1 -t UTF-8 {file.name}",
         )
-    _guarded(lambda: run_script(text, address, user, database))
+    _guarded(lambda: run_script(text, address, user, database, http))
 
 
 @main.command()

@@ -1,4 +1,4 @@
-"""A small SQL client: PostgreSQL's simple query protocol over one blocking socket.
+"""A small SQL client over one blocking socket: PostgreSQL's simple query protocol, or a websocket.
 
 Enough for `headwater sql` and `headwater demo`, which must work where no psql is
 installed.  What the server says becomes events, in order:
@@ -10,19 +10,25 @@ installed.  What the server says becomes events, in order:
 
 An error of the server is raised as the `UserError` it was over there.
 
-Not here: the extended protocol, passwords, TLS, COPY FROM STDIN.  Programs
+Not here: the extended protocol, COPY FROM STDIN; over PostgreSQL's protocol passwords and TLS.  Programs
 use a real driver.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import struct
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
+from urllib.parse import unquote, urlsplit
+
+from websockets.exceptions import InvalidHandshake, InvalidURI, WebSocketException
+from websockets.sync.client import connect
 
 from headwater.core.errors import TransientError, UserError
 from headwater.core.limits import CLIENT_CONNECT_S_MAX, MESSAGE_BYTES_MAX
@@ -234,6 +240,114 @@ def _row_values(body: bytes) -> tuple[str | None, ...]:
             values.append(body[offset : offset + length].decode(errors="replace"))
             offset += length
     return tuple(values)
+
+
+class HttpClient:
+    """The same by a websocket: `url` is http://[user[:password]@]host[:port].
+
+    Values come as JSON; what is no text there is shown as JSON.
+    """
+
+    def __init__(self, url: str, user: str = USER, database: str = DATABASE) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UserError(f'"{url}" is not of the form http://host:port', "22023")
+        self._place = parts.netloc.rpartition("@")[2]
+        first: dict[str, Any] = {"options": {"application_name": "headwater", "database": database}}
+        first["user"] = unquote(parts.username or user)
+        if parts.password is not None:
+            first["password"] = unquote(parts.password)
+        self._closing = ExitStack()
+        scheme = "wss" if parts.scheme == "https" else "ws"
+        try:
+            self._socket = self._closing.enter_context(
+                connect(
+                    f"{scheme}://{self._place}/api/experimental/sql",
+                    open_timeout=CLIENT_CONNECT_S_MAX,
+                    max_size=MESSAGE_BYTES_MAX,
+                    proxy=None,
+                    compression=None,
+                )
+            )
+        except (OSError, TimeoutError, InvalidHandshake, InvalidURI) as error:
+            raise TransientError(
+                f'could not connect to "{self._place}": {error}',
+                hint="Start one with: headwater server --data-dir data  (or name another with --http)",
+            ) from error
+        try:
+            self._socket.send(json.dumps(first))
+            for kind, payload in self._messages():
+                if kind == "Error":
+                    raise _http_error(payload)
+        except BaseException:
+            self._closing.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._closing.close()
+
+    def run(self, statement: str) -> Iterator[Event]:
+        """Run a statement and yield what comes back; raises the server's error at the end."""
+        failure: UserError | None = None
+        try:
+            self._socket.send(json.dumps({"query": statement}))
+        except (OSError, WebSocketException) as error:
+            raise self._gone() from error
+        for kind, payload in self._messages():
+            match kind:
+                case "Rows":
+                    yield Columns(tuple(column["name"] for column in payload["columns"]))
+                case "Row":
+                    yield Row(tuple(_shown(value) for value in payload))
+                case "CommandComplete":
+                    yield Done(payload)
+                case "Notice":
+                    yield Notice(payload["severity"].upper(), payload["message"], payload.get("hint"))
+                case "Error":
+                    failure = _http_error(payload)
+        if failure is not None:
+            raise failure
+
+    def _messages(self) -> Iterator[tuple[str, Any]]:
+        """Messages until the server is ready for the next query."""
+        last: UserError | None = None
+        while True:
+            try:
+                message = json.loads(self._socket.recv())
+            except (OSError, WebSocketException) as error:
+                raise last or self._gone() from error
+            if message["type"] == "ReadyForQuery":
+                return
+            if message["type"] == "Error":
+                last = _http_error(message["payload"])
+            yield message["type"], message["payload"]
+
+    def _gone(self) -> TransientError:
+        return TransientError(f'server "{self._place}" closed the connection')
+
+
+def _shown(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "t" if value else "f"
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _http_error(payload: dict[str, Any]) -> UserError:
+    return UserError(
+        payload["message"],
+        payload["code"],
+        payload.get("detail"),
+        payload.get("hint"),
+        payload.get("position", 0),
+    )
 
 
 _PIECE: Final = re.compile(

@@ -16,7 +16,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from headwater.client import Client, Columns, Copied, Done, Event, Notice, Row, split_statements
+from headwater.client import (
+    Client,
+    Columns,
+    Copied,
+    Done,
+    Event,
+    HttpClient,
+    Notice,
+    Row,
+    split_statements,
+)
 from headwater.options import Address
 
 NULL_ON_TERMINAL = "[dim]null[/dim]"
@@ -25,9 +35,12 @@ SPECIAL = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 ENDLESS = re.compile(r"\s*(subscribe|tail)\b", re.IGNORECASE)
 
 
-def run_script(text: str, address: Address, user: str, database: str) -> None:
-    """Run statements one after the other and print what comes back; raises at the first error."""
-    with Client(address, user, database) as client:
+def run_script(text: str, address: Address, user: str, database: str, http: str | None = None) -> None:
+    """Run statements one after the other and print what comes back; raises at the first error.
+
+    They are sent by PostgreSQL's protocol, or to the server whose URL is `http`.
+    """
+    with Client(address, user, database) if http is None else HttpClient(http, user, database) as client:
         for statement in split_statements(text):
             events = client.run(statement)
             if sys.stdout.isatty() and not ENDLESS.match(statement):

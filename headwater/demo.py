@@ -1,9 +1,10 @@
-"""The demo: a server of its own, live auctions, and their tables as they grow.
+"""The demo: a server of its own, something that lives, and its tables as they grow.
 
-    start    `headwater server` as a child, its output in DATA-DIR/diagnostics.log
-    create   one AUCTION source and a table for each of its five references
-    watch    every second: rows of all tables at one timestamp, and the best auctions
-    stop     on Ctrl-C, SIGTERM, an error or the end of the time: the child is ended and waited for
+    upstream  what is shown may need to be started (demo_kafka.py); auctions make themselves
+    start     `headwater server` as a child, its output in DATA-DIR/diagnostics.log
+    create    a source and tables, one statement after the other
+    watch     every second: rows of all tables at one timestamp, and a query over them
+    stop      on Ctrl-C, SIGTERM, an error or the end of the time: the child is ended and waited for
 
 The default ports are used if they are free, others if not.  On a terminal the
 tables are drawn in place; elsewhere each second is a line, and it ends by itself.
@@ -16,8 +17,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,26 +44,54 @@ from headwater.options import HTTP_ADDRESS, INTERNAL_SQL_ADDRESS, SQL_ADDRESS, A
 from headwater.persist.layout import demo_log
 
 READY: Final = "headwater ready"
-TABLES: Final = ("organizations", "users", "accounts", "auctions", "bids")
 SECONDS_WITHOUT_TERMINAL: Final = 20.0
 LOG_LINES_SHOWN: Final = 25
 POLL_START_S: Final = 0.1
 NOT_READABLE_YET: Final = frozenset({"55000", "57014"})
 READ_S_MAX: Final = 10
 
-CREATE: Final = (
-    "CREATE SOURCE IF NOT EXISTS auction FROM LOAD GENERATOR AUCTION (TICK INTERVAL '100ms')",
-    *(f"CREATE TABLE IF NOT EXISTS {table} FROM SOURCE auction (REFERENCE {table})" for table in TABLES),
-)
-# One statement, so that all counts are of the same timestamp.
-COUNTS: Final = " UNION ALL ".join(
-    f"SELECT '{table}' AS name, count(*) AS row_count, mz_now() AS ts FROM {table}" for table in TABLES
-)
-BEST: Final = (
-    "SELECT a.id, a.item, count(*) AS bid_count, max(b.amount) AS best"
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """What a demo creates, and what it shows of it."""
+
+    create: tuple[str, ...]
+    tables: tuple[str, ...]
+    query: str
+    title: str  # of what the query gives
+    columns: tuple[str, ...]
+    remark: Callable[[tuple[str, ...]], str]  # on its first row, where there is no terminal
+
+    @property
+    def counts(self) -> str:
+        """One statement, so that all counts are of the same timestamp."""
+        return " UNION ALL ".join(
+            f"SELECT '{table}' AS name, count(*) AS row_count, mz_now() AS ts FROM {table}"
+            for table in self.tables
+        )
+
+
+_AUCTION_TABLES: Final = ("organizations", "users", "accounts", "auctions", "bids")
+
+AUCTIONS: Final = Show(
+    create=(
+        "CREATE SOURCE IF NOT EXISTS auction FROM LOAD GENERATOR AUCTION (TICK INTERVAL '100ms')",
+        *(
+            f"CREATE TABLE IF NOT EXISTS {table} FROM SOURCE auction (REFERENCE {table})"
+            for table in _AUCTION_TABLES
+        ),
+    ),
+    tables=_AUCTION_TABLES,
+    query="SELECT a.id, a.item, count(*) AS bid_count, max(b.amount) AS best"
     " FROM auctions AS a JOIN bids AS b ON b.auction_id = a.id"
-    " GROUP BY a.id, a.item ORDER BY best DESC, a.id DESC LIMIT 5"
+    " GROUP BY a.id, a.item ORDER BY best DESC, a.id DESC LIMIT 5",
+    title="auctions with the highest bids",
+    columns=("auction", "item", "bids", "best"),
+    remark=lambda row: f"best: {row[1]} at {row[3]}",
 )
+
+Upstream = Callable[[], AbstractContextManager[Show]]
+"""Starts what a demo reads, and ends it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +100,7 @@ class Frame:
 
     ts_ms: int
     row_counts: dict[str, int]
-    best: tuple[tuple[str, ...], ...]
+    found: tuple[tuple[str, ...], ...]  # by the query
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +118,7 @@ def run_demo(
     addresses: Addresses | None = None,
     command: Sequence[str] = (sys.executable, "-m", "headwater"),
     clock: Clock = SYSTEM_CLOCK,
+    upstream: Upstream = lambda: nullcontext(AUCTIONS),
 ) -> None:
     """Run the demo; returns when its time is over or the user has had enough."""
     terminal = sys.stdout.isatty()
@@ -98,9 +128,11 @@ def run_demo(
     log_path = demo_log(data_dir)
     click.echo(f"data directory  {data_dir}")
     click.echo(f"diagnostics     {log_path}")
-    click.echo("starting the server, which takes some seconds ...")
-    with _terminated_as_interrupt(), _child(command, data_dir, addresses, log_path) as child:
+    with _terminated_as_interrupt(), ExitStack() as started:
         try:
+            show = started.enter_context(upstream())
+            click.echo("starting the server, which takes some seconds ...")
+            child = started.enter_context(_child(command, data_dir, addresses, log_path))
             _await_ready(child, log_path, clock)
             click.echo(
                 f"connect with    psql -h {addresses.sql.host} -p {addresses.sql.port} -U {USER} {DATABASE}"
@@ -108,12 +140,12 @@ def run_demo(
             click.echo(f"or              headwater sql --address {addresses.sql} FILE")
             click.echo(f"metrics         http://{addresses.http}/metrics")
             with Client(addresses.sql) as client:
-                for statement in CREATE:
+                for statement in show.create:
                     click.echo(f"> {statement};")
                     client.rows(statement)
                 # A read waits for its tables, and a cluster may never come.
                 client.rows(f"SET statement_timeout = '{READ_S_MAX} s'")
-                _watch(client, limit_s, terminal, clock)
+                _watch(client, show, limit_s, terminal, clock)
         except KeyboardInterrupt:
             click.echo("stopping ...")
         except TransientError as error:
@@ -176,7 +208,7 @@ def _child(
         try:
             yield child
         finally:
-            _stop(child)
+            stop_process(child)
 
 
 def _start(arguments: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
@@ -190,7 +222,7 @@ def _start(arguments: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
     )
 
 
-def _stop(child: subprocess.Popen[bytes]) -> None:
+def stop_process(child: subprocess.Popen[bytes]) -> None:
     """Ask, wait, then insist; a second Ctrl-C insists at once."""
     if child.poll() is None:
         child.terminate()
@@ -212,17 +244,21 @@ def _await_ready(child: subprocess.Popen[bytes], log_path: Path, clock: Clock) -
 
 
 def _log_lines(log_path: Path) -> list[str]:
-    return log_path.read_text(errors="replace").splitlines()
+    return log_path.read_text(errors="replace").splitlines() if log_path.exists() else []
 
 
 def _with_log(message: str, log_path: Path) -> UserError:
-    """An error with the server's last words."""
+    return with_last_words(message, "server", log_path, "Run `headwater doctor`.")
+
+
+def with_last_words(message: str, who: str, log_path: Path, hint: str) -> UserError:
+    """An error with what somebody said last."""
     last = _log_lines(log_path)[-LOG_LINES_SHOWN:]
-    detail = "\n".join(["the server's last lines:", *last]) if last else "The server said nothing."
-    return UserError(message, "58000", detail=detail, hint="Run `headwater doctor`.")
+    detail = "\n".join([f"the {who}'s last lines:", *last]) if last else f"The {who} said nothing."
+    return UserError(message, "58000", detail=detail, hint=hint)
 
 
-def _watch(client: Client, limit_s: float | None, terminal: bool, clock: Clock) -> None:
+def _watch(client: Client, show: Show, limit_s: float | None, terminal: bool, clock: Clock) -> None:
     """Show the tables once a second until the time is over.
 
     It begins with the first rows of this server: what an earlier one has left can be read
@@ -234,16 +270,16 @@ def _watch(client: Client, limit_s: float | None, terminal: bool, clock: Clock) 
     console = Console()
     with Live(console=console, auto_refresh=False) if terminal else _no_screen() as screen:
         while end is None or clock.monotonic_s() < end:
-            frame = read(client)
+            frame = read(client, show)
             now = clock.monotonic_s()
             if end is None and frame is not None and frame.ts_ms >= began_ms:
                 end = now + (limit_s if limit_s is not None else float("inf"))
             if end is None and now > patience:
                 raise TransientError(f"no rows came within {DEMO_FIRST_ROWS_S_MAX:.0f} s")
             if isinstance(screen, Live) and frame is not None:
-                screen.update(drawing(frame), refresh=True)
+                screen.update(drawing(frame, show), refresh=True)
             elif frame is not None:
-                click.echo(line(frame))
+                click.echo(line(frame, show))
             clock.sleep(DEMO_POLL_S)
 
 
@@ -252,11 +288,11 @@ def _no_screen() -> Iterator[None]:
     yield None
 
 
-def read(client: Client) -> Frame | None:
+def read(client: Client, show: Show) -> Frame | None:
     """The tables now; None while a table has yet to be hydrated or holds nothing."""
     try:
-        counts = client.rows(COUNTS)
-        best = client.rows(BEST)
+        counts = client.rows(show.counts)
+        found = client.rows(show.query)
     except UserError as error:
         if error.sqlstate in NOT_READABLE_YET:
             return None
@@ -265,29 +301,29 @@ def read(client: Client) -> Frame | None:
     if not any(row_counts.values()):
         return None
     ts_ms = max(int(ts or 0) for _, _, ts in counts)
-    return Frame(ts_ms, row_counts, tuple(tuple(str(value) for value in row) for row in best))
+    return Frame(ts_ms, row_counts, tuple(tuple(str(value) for value in row) for row in found))
 
 
-def line(frame: Frame) -> str:
+def line(frame: Frame, show: Show) -> str:
     """A frame as one line."""
-    counts = " ".join(f"{table}={frame.row_counts.get(table, 0)}" for table in TABLES)
-    best = f"  best: {frame.best[0][1]} at {frame.best[0][3]}" if frame.best else ""
-    return f"{_clock_time(frame.ts_ms)}  {counts}{best}"
+    counts = " ".join(f"{table}={frame.row_counts.get(table, 0)}" for table in show.tables)
+    remark = f"  {show.remark(frame.found[0])}" if frame.found else ""
+    return f"{_clock_time(frame.ts_ms)}  {counts}{remark}"
 
 
-def drawing(frame: Frame) -> Group:
+def drawing(frame: Frame, show: Show) -> Group:
     """A frame as two tables."""
     rows = Table(title=f"tables at {_clock_time(frame.ts_ms)} UTC", title_justify="left")
     rows.add_column("table")
     rows.add_column("rows", justify="right")
-    for table in TABLES:
+    for table in show.tables:
         rows.add_row(table, f"{frame.row_counts.get(table, 0):,}")
-    best = Table(title="auctions with the highest bids", title_justify="left")
-    for name in ("auction", "item", "bids", "best"):
-        best.add_column(name, justify="left" if name == "item" else "right")
-    for row in frame.best:
-        best.add_row(*map(escape, row))
-    return Group(rows, best, "Ctrl-C ends the demo")
+    found = Table(title=show.title, title_justify="left")
+    for name in show.columns:
+        found.add_column(name, justify="left" if name in ("item", "state") else "right")
+    for row in frame.found:
+        found.add_row(*map(escape, row))
+    return Group(rows, found, "Ctrl-C ends the demo")
 
 
 def _clock_time(ts_ms: int) -> str:

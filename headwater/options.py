@@ -18,6 +18,8 @@ from headwater.core.errors import UserError
 
 LogLevel = Literal["debug", "info", "warn", "error"]
 LogFormat = Literal["auto", "console", "keyvalue", "json"]
+AuthMethod = Literal["trust", "password", "certificate"]
+TlsMode = Literal["disable", "allow", "require"]
 
 PORT_MAX = 65_535
 UNIX_PREFIX = "unix:"
@@ -72,6 +74,25 @@ class SparkOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class AuthOptions:
+    """How clients show who they are, and from where they need not."""
+
+    method: AuthMethod = "trust"
+    trust_network: bool = False  # trust also holds for addresses that others can reach
+    admin_password_file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TlsOptions:
+    """The server's certificate, and who signs those of clients."""
+
+    certificate: Path
+    key: Path
+    required: bool = True
+    client_ca: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ServerOptions:
     """`headwater server`: the environment and its default cluster."""
 
@@ -79,6 +100,9 @@ class ServerOptions:
     sql_address: Address = SQL_ADDRESS
     internal_sql_address: Address = INTERNAL_SQL_ADDRESS
     http_address: Address = HTTP_ADDRESS
+    auth: AuthOptions = field(default_factory=AuthOptions)
+    tls: TlsOptions | None = None
+    external_addresses_only: bool = False
     spark: SparkOptions = field(default_factory=SparkOptions)
     log: LogOptions = field(default_factory=LogOptions)
 
@@ -121,6 +145,21 @@ def parse_address(text: str) -> Address:
     if not port.isascii() or not port.isdigit() or int(port) > PORT_MAX:
         raise UserError(f'port "{port}" of address "{text}" is not a number up to {PORT_MAX}', "22023")
     return Address(host, int(port))
+
+
+def tls_options(
+    tls_mode: TlsMode | None, tls_certificate: Path | None, tls_key: Path | None, tls_client_ca: Path | None
+) -> TlsOptions | None:
+    """Options of TLS that fit together; with a certificate and no mode, nobody comes in without TLS."""
+    if tls_mode is None:
+        given = any(path is not None for path in (tls_certificate, tls_key, tls_client_ca))
+        tls_mode = "require" if given else "disable"
+    if tls_mode == "disable":
+        return None
+    if tls_certificate is None or tls_key is None:
+        missing = "--tls-certificate" if tls_certificate is None else "--tls-key"
+        raise UserError(f"TLS needs a certificate and its key, and {missing} is not there", "22023")
+    return TlsOptions(tls_certificate, tls_key, tls_mode == "require", tls_client_ca)
 
 
 def parse_listen_address(text: str) -> Address | UnixAddress:

@@ -53,7 +53,7 @@ IMPORT_HOMES: dict[str, tuple[str, ...]] = {
     "headwater.persist.sqlite_ledger": ("headwater/persist/opening.py",),
     "headwater.persist.sqlite_file": ("headwater/persist/sqlite_ledger.py",),
     "headwater.persist.sqlite_tables": ("headwater/persist/sqlite_ledger.py",),
-    "confluent_kafka": ("headwater/sources/kafka/",),
+    "confluent_kafka": ("headwater/sources/kafka/", "headwater/demo_kafka.py"),
     "deltalake": ("headwater/persist/state.py",),
     "ptars": ("headwater/decode/",),
     "time": ("headwater/core/clock.py",),
@@ -75,6 +75,7 @@ CATCH_ALL_HOMES: dict[str, str] = {
     "headwater/cluster/server.py": "a connection's loop: a bug is logged, and all is stated again",
     "headwater/cluster/backfill.py": "a backfill's loop: a bug stops the tables of one batch, and is shown",
     "headwater/cluster/maintenance.py": "the loop of folds and drops: other tables need it as well",
+    "headwater/http/statements.py": "statements by HTTP: a bug becomes XX000 with a reference number",
     "headwater/coordinator/hubs.py": "a hub's loop: those who wait for it are told",
     "headwater/coordinator/widening.py": "a table that cannot be cut over stays as it was; others are",
     "headwater/storage/loops.py": "loops of the environment begin again, and the log says why",
@@ -95,6 +96,7 @@ KIND_HOMES: dict[str, tuple[tuple[str, ...], str]] = {
         for part in ("schema", "types", "values")
     },
     "headwater/formats/engine_types.py": (("interval",), "a stored form of that name"),
+    "headwater/formats/json_values.py": (("jsonb",), "which texts are JSON already"),
     "headwater/formats/text_numbers.py": (
         ("uint2", "uint4", "uint8", "mz_timestamp"),
         "how numbers are read, and which are none",
@@ -126,7 +128,7 @@ KIND_HOMES: dict[str, tuple[tuple[str, ...], str]] = {
 APART: dict[str, tuple[str, ...]] = {
     "headwater/sql/statements": (),
     "headwater/coordinator/sequence": (),
-    "headwater/sources": ("contract", "connections", "dialect"),
+    "headwater/sources": ("contract", "connections", "dialect", "external"),
 }
 COLLECTORS = {"__init__", "dialects"}
 
@@ -416,6 +418,7 @@ def test_nobody_compares_the_name_of_a_kind_of_source() -> None:
     """What a kind knows it says itself; the parser refuses by name what there is not."""
     kinds = {"postgres", "load-generator", "kafka", "mysql"}
     allowed = {
+        ("headwater/cli.py", "kafka"),  # which demo
         ("headwater/coordinator/variables.py", "postgres"),  # a style of intervals
         ("headwater/sql/statements/create_connection.py", "mysql"),
     }
@@ -479,9 +482,11 @@ def test_every_test_is_reached_by_make() -> None:
         ("tests/bench/", "bench_*.py"),
         ("tests/chaos/", "soak_*.py"),
         ("tests/postgres/", "chaos_*.py"),
+        ("tests/kafka/", "chaos_*.py"),
     )
     assert re.search(r"python_files='soak_\*\.py' tests/chaos", makefile)
     assert re.search(r"python_files='chaos_\*\.py' tests/postgres", makefile)
+    assert re.search(r"python_files='chaos_\*\.py' tests/kafka", makefile)
     expect_none([path for path in texts() if "/bench_" in path and f"\t$(LONG) {path}\n" not in makefile])
     offending = [
         module.path

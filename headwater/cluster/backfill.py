@@ -35,7 +35,7 @@ from headwater.cluster.donors import OwnPoint
 from headwater.cluster.jobs import DriverLost
 from headwater.cluster.shared import Shared
 from headwater.cluster.snapshots import Snapshots
-from headwater.cluster.widening import SidePoint, side_of
+from headwater.cluster.widening import RereadPoint, SidePoint, base_of, side_of
 from headwater.core.change import FileEntry
 from headwater.core.errors import DefiniteError, HeadwaterError, InvariantViolation, TransientError
 from headwater.core.frontier import Frontier
@@ -46,7 +46,7 @@ from headwater.core.limits import (
     SNAPSHOT_CHUNK_ROWS,
     SNAPSHOT_OFFER_S_MAX,
 )
-from headwater.core.points import Copied, Point, Read, Widened, point_text
+from headwater.core.points import Copied, Point, Read, Reread, Widened, point_text
 from headwater.observe.failpoints import failpoint
 from headwater.persist.ledger import Filled
 from headwater.persist.state import commit_state
@@ -107,8 +107,8 @@ class Host(Protocol):
     def stopped(self, table_id: str, error: DefiniteError) -> None:
         """A table has a definite error."""
 
-    def backfilled(self, table_id: str, snapshot: list[FileEntry]) -> None:
-        """A table may be read."""
+    def backfilled(self, table_id: str, files: Sequence[FileEntry], differences: bool = False) -> None:
+        """A table may be read: these files hold its rows, or what made them right."""
 
 
 class Backfill:
@@ -307,15 +307,26 @@ class Backfill:
         """From our own tables if they have all of it, by the side if they have some, or as a whole."""
         options, secrets = self._host.options, self._shared.secrets
         members = self._host.members
+        again = self._read_again(exports)
+        if again is not None:
+            return RereadPoint(self._type.prepare_snapshot(options, secrets, exports), again, members)
         base = members.base(exports[0]) if len(exports) == 1 else None
         side = side_of(exports[0], base) if base is not None else None
         if base is not None and side is not None:
             prepared = self._type.prepare_snapshot(options, secrets, (side,))
             return SidePoint(prepared, side, base, members.seen_of, members.stopped)
-        donors = members.donors(exports)
+        donors = members.donors(self._type, exports)
         if donors is not None:
             return OwnPoint(donors, members.seen_of, members.stopped)
         return self._type.prepare_snapshot(options, secrets, exports)
+
+    def _read_again(self, exports: tuple[Export, ...]) -> str | None:
+        """The narrower table of messages that an export takes the place of, if it is not there yet."""
+        base_id = base_of(exports[0]) if self._type.grown is not None and len(exports) == 1 else None
+        if base_id is None or base_id not in self._host.members.exports:
+            return None
+        known = self._shared.ledger.collection(exports[0].table_id)
+        return None if known is not None and known.hydrated else base_id
 
     def _read_all(self, prepared: SnapshotPoint, joined: Joined, claim: str) -> bool:
         exports = list(self._exports.values())
@@ -335,7 +346,7 @@ class Backfill:
         self._shared.ledger.fill(filled, since)
         failpoint("backfill.after_hydrate")
         for table_id, made in filled.items():
-            self._host.backfilled(table_id, list(made.files))
+            self._host.backfilled(table_id, made.files, differences=made.version is None)
         return True
 
     def _check_whole(self, table_ids: Set[str], until: int) -> None:
@@ -383,5 +394,5 @@ def _read_of(points: Iterable[Point]) -> list[str]:
     return [
         point.donor_id if isinstance(point, Copied) else point.base_id
         for point in points
-        if isinstance(point, Copied | Widened)
+        if isinstance(point, Copied | Widened | Reread)
     ]

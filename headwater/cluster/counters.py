@@ -142,9 +142,22 @@ class Tallies:
         came = file.received if isinstance(file, FetchedFile) else Received()
         self.of(table_id).fetched(file.rows, came)
 
-    def filled(self, table_id: str, snapshot: Sequence[FileEntry]) -> None:
-        """A snapshot is complete, with these files."""
-        rows = sum(file.rows for file in snapshot)
-        self.of(table_id).filled(rows)
-        self.of(table_id).arrive(self._clock.monotonic_s())
+    def filled(
+        self,
+        table_id: str,
+        files: Sequence[FileEntry],
+        in_positions: bool = False,
+        differences: bool = False,
+    ) -> None:
+        """A snapshot is complete and these files are in the table: all its rows, or those that differed.
+
+        How far it was may have been told in places.
+        """
+        rows = sum(file.rows for file in files)
+        counters = self.of(table_id)
+        counters.filled(rows)
+        counters.arrive(self._clock.monotonic_s())
+        if in_positions or differences:
+            told = "snapshot_records_known" if in_positions else "snapshot_records_staged"
+            rows = counters.gauges.get(told, 0)
         self.progress(table_id, rows, rows, committed=True)

@@ -17,6 +17,7 @@ from headwater.core.quoting import quoted
 from headwater.formats.arrow import change_schema
 from headwater.formats.engine_types import duckdb_stored
 from headwater.persist.combine import relation_sql, scan_files, spelled_apart
+from headwater.persist.keys import same_key
 from headwater.persist.layout import change_file
 from headwater.persist.store import DataStore
 
@@ -69,11 +70,11 @@ class DifferenceTask:
             for side in "to"
         ]
         same_row = " AND ".join(f"{t} IS NOT DISTINCT FROM {o}" for t, o in zip(*sides, strict=True))
-        same_key = " AND ".join(f"o.c{i} IS NOT DISTINCT FROM t.c{i}" for i in keys)
+        same = same_key("o", "t", (f"c{i}" for i in keys))
         gone = ", ".join(f"c{i}" if i in keys else f"NULL AS c{i}" for i in range(len(columns)))
         return (
             f"SELECT *, '{INSERT}' AS {OP} FROM {theirs} AS t ANTI JOIN {ours} AS o ON {same_row}"
-            f" UNION ALL SELECT {gone}, '{DELETE}' FROM {ours} AS o ANTI JOIN {theirs} AS t ON {same_key}"
+            f" UNION ALL SELECT {gone}, '{DELETE}' FROM {ours} AS o ANTI JOIN {theirs} AS t ON {same}"
         )
 
 

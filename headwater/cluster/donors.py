@@ -4,6 +4,7 @@ A table whose columns another one of the same reference already has is that one,
 timestamp, with some columns left out.  Its snapshot is a copy of the other's files:
 
     donor_of      pure: which member can give a new table its rows
+    places_in     pure: which of its columns are the new table's
     OwnPoint      the snapshot point of such tables: the binding at which they join
 
 The donor's files stay while they are copied: it is pinned, and history of a pinned table is
@@ -12,31 +13,44 @@ not let go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Container, Iterable, Mapping, Set
 from typing import Any
 
 from headwater.core.errors import TransientError
 from headwater.core.frontier import Frontier
 from headwater.core.points import Copied, Point, Read
-from headwater.sources.contract import Export, SnapshotChunk, Taken
+from headwater.sources.contract import Export, SnapshotChunk, SourceType, Taken
 
 
-def donor_of(export: Export, members: Iterable[Export]) -> Export | None:
-    """A member that has all that the new table takes, and keeps rows in the same way."""
-    return next((member for member in members if _gives(member, export)), None)
+def donor_of(
+    source_type: SourceType, export: Export, members: Iterable[Export], flawed: Container[str]
+) -> Export | None:
+    """A member that has all that the new table takes, and keeps rows in the same way; some have flaws."""
+    found = (m for m in members if places_in(source_type, m, export, m.table_id in flawed) is not None)
+    return next(found, None)
 
 
-def _gives(member: Export, export: Export) -> bool:
+def places_in(
+    source_type: SourceType, member: Export, export: Export, flawed: bool
+) -> tuple[int, ...] | None:
+    """Where the new table's columns are in a member that can give it its rows, flaws included."""
     if (member.reference, member.discipline) != (export.reference, export.discipline):
-        return False
+        return None
     if member.on_value_error != export.on_value_error:
-        return False
+        return None
+    if source_type.places_in is not None:
+        return source_type.places_in(member, export, flawed)
+    return None if flawed else _places_by_name(member, export)
+
+
+def _places_by_name(member: Export, export: Export) -> tuple[int, ...] | None:
     given, wanted = _columns(member), _columns(export)
-    return (
+    same = (
         all(given.get(name) == facts for name, facts in wanted.items())
         and _key(member) == _key(export)
         and member.pinned.reference == export.pinned.reference
     )
+    return tuple(member.columns.index(name) for name in export.columns) if same else None
 
 
 def _columns(export: Export) -> dict[str, tuple[Any, ...]]:

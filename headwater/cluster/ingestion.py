@@ -24,7 +24,7 @@ Not here: reading the upstream (sources/), snapshots (backfill.py), folds (maint
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -338,7 +338,10 @@ class Ingestion:
             self._dirty = False
             wanted = self._wanted
             # Said before the lock is let go, so that a drop that follows another description waits for us.
+            joining = self.members.joining.keys()
             gone = self.members.want(wanted.exports)
+            if not self.members.joining.keys() <= joining:
+                self._checked_s = NEVER_S  # the upstream may have what they are of since a moment ago
         for table_id in gone:
             self.backfills.leave(table_id)
             self.members.leave(table_id)
@@ -502,9 +505,9 @@ class Ingestion:
         self._shared.set_healing(table_id, self._named(error.message), HEALS)
         self._something_to_do()
 
-    def backfilled(self, table_id: str, snapshot: list[FileEntry]) -> None:
-        """The table may be read."""
-        self.tallies.filled(table_id, snapshot)
+    def backfilled(self, table_id: str, files: Sequence[FileEntry], differences: bool = False) -> None:
+        """The table may be read: these files hold its rows, or what made them right."""
+        self.tallies.filled(table_id, files, self.source_type.snapshots_in_positions, differences)
         self.backfills.finished(table_id)
         if not self.members.stopped(table_id):
             self._shared.set_status(table_id, "running")

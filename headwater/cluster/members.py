@@ -18,7 +18,7 @@ from headwater.cluster.donors import donor_of
 from headwater.cluster.widening import base_of
 from headwater.core.points import Copied, Point
 from headwater.persist.ledger import ErrorSpan, Ledger
-from headwater.sources.contract import Export
+from headwater.sources.contract import Export, SourceType
 
 _Value = TypeVar("_Value")
 
@@ -169,20 +169,18 @@ class Members:
         found = self._ledger.collections(self._source_id)
         return {id_ for id_, collection in found.items() if not collection.filling} - self.failed
 
-    def _usable(self) -> set[str]:
-        """Those whose rows another table can have, too: what is said of flaws is said of one table."""
-        return self.readable() - self.waiting - set(self._ledger.flawed())
-
     def base(self, export: Export) -> Export | None:
         """The narrower table that an export takes the place of, if its rows can be used."""
         id_ = base_of(export)
-        return self.exports.get(id_) if id_ is not None and id_ in self._usable() else None
+        # What is said of flaws is said of one table.
+        usable = self.readable() - self.waiting - set(self._ledger.flawed())
+        return self.exports.get(id_) if id_ is not None and id_ in usable else None
 
-    def donors(self, exports: Collection[Export]) -> dict[str, str] | None:
+    def donors(self, source_type: SourceType, exports: Collection[Export]) -> dict[str, str] | None:
         """By new table: one of ours that has all its columns; None unless every table has one."""
-        usable = self._usable()
+        usable, flawed = self.readable() - self.waiting, set(self._ledger.flawed())
         members = [export for id_, export in self.exports.items() if id_ in usable]
-        found = {export.table_id: donor_of(export, members) for export in exports}
+        found = {export.table_id: donor_of(source_type, export, members, flawed) for export in exports}
         given = {id_: donor.table_id for id_, donor in found.items() if donor is not None}
         return given if len(given) == len(exports) else None
 

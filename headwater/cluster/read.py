@@ -30,6 +30,7 @@ from headwater.core.relation import Relation
 from headwater.core.types import holds_floats
 from headwater.formats.arrow import arrow_type
 from headwater.persist.carried import SPARK, carried_tables, carried_versions, said
+from headwater.persist.keys import same_key
 from headwater.persist.layout import result_folder
 from headwater.persist.results import remove_result
 from headwater.persist.store import DataStore
@@ -62,7 +63,7 @@ def combine_sql(plan: ReadPlan, state: str, tail: str) -> str:
             f"SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY {', '.join(keys)}"
             f" ORDER BY {TICK} DESC, {SEQUENCE} DESC) AS {nth} FROM {tail}) WHERE {nth} = 1"
         )
-        same = " AND ".join(f"s.{key} <=> l.{key}" for key in keys)
+        same = same_key("s", "l", keys)
         text = (
             f"WITH last AS ({last}) SELECT {listed} FROM {state} s LEFT ANTI JOIN last l ON {same}"
             f" UNION ALL SELECT {listed} FROM last WHERE {OP} = '{INSERT}'"
@@ -112,7 +113,7 @@ def _counted_sql(relation: Relation, state: str, tail: str) -> str:
 
 def _filled_sql(columns: list[str], keys: list[str], state: str, tail: str) -> str:
     """The rows of keys whose last change leaves columns as they were."""
-    same = " AND ".join(f"s.{key} <=> p.{key}" for key in keys)
+    same = same_key("s", "p", keys)
     partial = f"(SELECT * FROM last WHERE {OP} LIKE '{PARTIAL}%') p ON {same}"
     said = [f"s.{column}" for column in columns]
     versions = (
@@ -159,7 +160,7 @@ class Carried:
         """The rows, where a view says where the changes lead to."""
         columns, keys, rows = self._columns, self._keys, self._state
         listed = ", ".join(columns)
-        same, asked = (" AND ".join(f"s.{key} <=> {side}.{key}" for key in keys) for side in ("last", "p"))
+        same, asked = (same_key("s", side, keys) for side in ("last", "p"))
         partial = f"LEFT SEMI JOIN (SELECT * FROM last WHERE {OP} LIKE '{PARTIAL}%') AS p ON {asked}"
         versions = (
             f"SELECT {listed}, {OP}, _rank FROM tail AS s {partial} WHERE {OP} <> '{DELETE}'"

@@ -18,7 +18,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from headwater.cluster.compare import CompareTask
 from headwater.cluster.difference import DifferenceTask
+from headwater.cluster.donors import places_in
 from headwater.cluster.jobs import Pool
 from headwater.cluster.shared import Shared
 from headwater.cluster.tasks import (
@@ -30,15 +32,17 @@ from headwater.cluster.tasks import (
     WidenTask,
     bucket_count,
 )
+from headwater.cluster.widening import other_rows
 from headwater.core.change import FileEntry, ReadPlan
 from headwater.core.errors import DefiniteError, TransientError
 from headwater.core.limits import (
     DELTA_COMMITS_CONCURRENT_MAX,
     FOLD_TASK_MEMORY_BYTES,
+    LOST_ROWS_SHOWN_MAX,
     SNAPSHOT_CHUNK_ROWS,
     SNAPSHOT_GROUP_CHUNKS_MAX,
 )
-from headwater.core.points import Copied, Point, Widened, point_text
+from headwater.core.points import Copied, Point, Reread, Widened, point_text
 from headwater.observe.failpoints import failpoint
 from headwater.persist.ledger import Filled
 from headwater.persist.state import commit_state
@@ -62,15 +66,21 @@ class Table:
     missing: tuple[SnapshotChunk, ...] = ()
     done: list[FileEntry] = field(default_factory=list)
     failed: bool = False
+    positions: dict[int, int] | None = None  # by chunk, where progress is told in places and not in rows
+    passed: set[int] = field(default_factory=set)  # chunks that were read by now
 
     @property
     def known(self) -> int:
-        """How many rows it has, as far as known."""
+        """How many rows it has, as far as known; or places."""
+        if self.positions is not None:
+            return sum(self.positions.values())
         return sum(file.rows for file in self.before.values()) + sum(c.rows_estimate for c in self.missing)
 
     @property
     def staged(self) -> int:
         """How many of them have been read."""
+        if self.positions is not None:
+            return sum(self.positions.get(index, 0) for index in {*self.before, *self.passed})
         return sum(file.rows for file in (*self.before.values(), *self.done))
 
 
@@ -139,7 +149,12 @@ class Snapshots:
         at, refilling = collection.joined_ts, collection.refilling
         table = Table(export, at, collection.point, refilling, ledger.chunks(id_))
         try:
-            table.missing = prepared.chunks(export, points[id_], table.before.keys())
+            if self._host.source_type.snapshots_in_positions:
+                chunks = prepared.chunks(export, points[id_], frozenset())
+                table.positions = {chunk.index: chunk.rows_estimate for chunk in chunks}
+                table.missing = tuple(chunk for chunk in chunks if chunk.index not in table.before)
+            else:
+                table.missing = prepared.chunks(export, points[id_], table.before.keys())
         except DefiniteError as error:
             self._poison(table, error)
         self._host.tallies.progress(id_, table.known, table.staged)
@@ -184,6 +199,7 @@ class Snapshots:
             else:
                 written.append((table.export.table_id, table.point, chunk.index, result))
                 table.done.append(result)
+                table.passed.add(chunk.index)
                 self._host.tallies.fetched(table.export.table_id, result)
         failpoint("backfill.before_chunk")
         self._shared.ledger.add_chunks(written)
@@ -196,11 +212,16 @@ class Snapshots:
         if not isinstance(chunk.point, Copied):
             return SnapshotTask(store, self._claim, as_of, chunk)
         # The donor's rows as of the binding at which the table joined.
-        donor = self._member(chunk.point.donor_id)
-        ours = dict(zip(donor.columns, donor.relation.column_names(), strict=True))
-        columns = tuple(ours[name] for name in chunk.export.columns)
+        donor, export = self._member(chunk.point.donor_id), chunk.export
         plan = self._shared.ledger.read_plan(donor.table_id, as_of)
-        return CopyTask(store, self._claim, plan, columns, chunk.export, as_of, FOLD_TASK_MEMORY_BYTES)
+        places = places_in(self._host.source_type, donor, export, plan.flawed)
+        if places is None:
+            raise TransientError(
+                f"table {donor.table_id} got values that cannot be stored while another was made from it",
+                hint="It is read from the upstream instead, which needs nothing of you.",
+            )
+        columns = tuple(donor.relation.columns[place].name for place in places)
+        return CopyTask(store, self._claim, plan, columns, export, as_of, FOLD_TASK_MEMORY_BYTES)
 
     def _member(self, table_id: str) -> Export:
         found = self._host.members.exports.get(table_id)
@@ -213,10 +234,14 @@ class Snapshots:
     def _committed(self, table: Table) -> tuple[str, Filled]:
         """The Delta table holds just what was read; or what there is gets what it lacks."""
         export = table.export
+        failpoint("backfill.before_state")
         files = [] if table.failed else self._files(table)
+        if isinstance(table.point, Reread):
+            files = self._still_there(table, table.point.base_id, files)
         if table.refilling:
             return export.table_id, Filled(table.point, [] if table.failed else self._changes(table, files))
         now_ms = self._shared.clock.now_ms()
+        failpoint("backfill.before_version")
         version = commit_state(
             self._shared.store, export.table_id, export.stored, files, table.joined_ts, now_ms
         )
@@ -246,6 +271,26 @@ class Snapshots:
         if self._host.source_type.snapshots_are_changes(table.export) and not isinstance(table.point, Copied):
             return self._put_together(table, earlier + files)
         return earlier + files
+
+    def _still_there(self, table: Table, base_id: str, files: list[FileEntry]) -> list[FileEntry]:
+        """The files, if they hold the narrower table's rows as of the binding; otherwise it is an error."""
+        if table.failed:
+            return []
+        plan = self._shared.ledger.read_plan(self._member(base_id).table_id, table.joined_ts)
+        buckets = bucket_count(self._shared.store, plan, files)
+        tasks = [
+            CompareTask(
+                *(self._shared.store, plan, tuple(files), (), (), LOST_ROWS_SHOWN_MAX),
+                *(FOLD_TASK_MEMORY_BYTES, bucket, buckets),
+            )
+            for bucket in range(buckets)
+        ]
+        comparisons = self._shared.jobs.run(tasks, Pool.BACKFILLS)
+        differing = [row for comparison in comparisons for row in comparison.differing]
+        if not differing:
+            return files
+        self._poison(table, other_rows(table.export, differing))
+        return []
 
     def _put_together(self, table: Table, files: list[FileEntry]) -> list[FileEntry]:
         """The rows that changes come to, which were read chunk by chunk."""

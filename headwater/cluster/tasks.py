@@ -25,7 +25,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.cluster.ahead import ahead
-from headwater.core.change import FLAWS, OP, SEQUENCE, FetchedFile, FileEntry, ReadPlan, Received
+from headwater.core import limits
+from headwater.core.change import FLAWS, KEY, OP, SEQUENCE, FetchedFile, FileEntry, ReadPlan, Received
 from headwater.core.errors import DefiniteError, HeadwaterError, InvariantViolation, TransientError
 from headwater.core.limits import (
     BACKFILL_NICENESS,
@@ -37,8 +38,10 @@ from headwater.core.quoting import quoted
 from headwater.formats.arrow import change_schema, state_schema
 from headwater.formats.columns import map_distinct
 from headwater.formats.jsonb import canonical_jsonb
-from headwater.persist.combine import BELOW_ZERO, relation_sql, same_key, scan_files
+from headwater.observe.failpoints import failpoint
+from headwater.persist.combine import BELOW_ZERO, relation_sql, scan_files
 from headwater.persist.files import DAMAGE_HINT, damage, weigh, write_file
+from headwater.persist.keys import same_key
 from headwater.persist.layout import change_file, state_file
 from headwater.persist.secrets import SecretStore
 from headwater.persist.store import DataStore
@@ -76,38 +79,66 @@ class ReadTask:
     part: ReadPart
 
     def run(self) -> Written:
-        batches: dict[str, list[pa.RecordBatch]] = {}
-        exports: dict[str, Export] = {}
-        errors: dict[str, DefiniteError] = {}
-        resets: set[str] = set()
-        received: dict[str, Received] = {}
+        changes = _Changes(self)
         secrets = SecretStore(self.store).get
         for export, found in SOURCE_TYPES[self.part.source_type].read(self.part, secrets):
-            id_ = export.table_id
-            exports[id_] = export
-            if isinstance(found, DefiniteError):
-                errors.setdefault(id_, found)
-            elif isinstance(found, Received):
-                received[id_] = found
-            elif isinstance(found, Reset):
-                batches[id_] = []
-                resets.add(id_)
-            elif found.num_rows:
-                batches.setdefault(id_, []).append(found)
-        files = [
-            (id_, self._write(exports[id_], parts, id_ in resets))
-            for id_, parts in batches.items()
-            if id_ not in errors
-        ]
-        for id_ in batches.keys() - received.keys():
-            received[id_] = sum((_values(exports[id_], batch) for batch in batches[id_]), Received())
-        return Written(tuple(files), tuple(errors.items()), tuple(received.items()))
+            changes.take(export, found)
+        failpoint("ingestion.before_files")
+        return changes.written()
 
-    def _write(self, export: Export, batches: list[pa.RecordBatch], resets: bool) -> FileEntry:
-        path = change_file(export.table_id, self.ts, self.part.index, self.claim)
-        stamped = (stamp(batch, export, self.ts, self.part.index) for batch in batches)
-        written = write_file(self.store, path, stamped, change_schema(export.stored))
-        return replace(written, resets=resets)
+
+class _Changes:
+    """What has come of a part; what would be too much to hold is in files already."""
+
+    def __init__(self, task: ReadTask) -> None:
+        self._task = task
+        self._exports: dict[str, Export] = {}
+        self._batches: dict[str, list[pa.RecordBatch]] = {}
+        self._held_bytes = 0
+        self._files: dict[str, list[FileEntry]] = {}
+        self._resets: set[str] = set()  # tables whose next file is the first after they were emptied
+        self._errors: dict[str, DefiniteError] = {}
+        self._counted: dict[str, Received] = {}
+        self._told: dict[str, Received] = {}  # by the kind itself
+
+    def take(self, export: Export, found: pa.RecordBatch | Reset | Received | DefiniteError) -> None:
+        id_ = export.table_id
+        self._exports[id_] = export
+        if isinstance(found, DefiniteError):
+            self._errors.setdefault(id_, found)
+        elif isinstance(found, Received):
+            self._told[id_] = found
+        elif isinstance(found, Reset):
+            self._batches[id_] = []
+            self._resets.add(id_)
+            self._files.pop(id_, None)
+            self._counted.pop(id_, None)
+        elif found.num_rows:
+            self._batches.setdefault(id_, []).append(found)
+            self._counted[id_] = self._counted.get(id_, Received()) + _values(export, found)
+            self._held_bytes += found.nbytes
+            if self._held_bytes > limits.TICK_PART_HELD_BYTES_MAX:
+                self._write()
+
+    def written(self) -> Written:
+        self._write()
+        whole = {id_: files for id_, files in self._files.items() if id_ not in self._errors}
+        files = tuple((id_, file) for id_, made in whole.items() for file in made)
+        return Written(files, tuple(self._errors.items()), tuple((self._counted | self._told).items()))
+
+    def _write(self) -> None:
+        """What is held, into a file for each table."""
+        task, batches = self._task, self._batches
+        self._batches, self._held_bytes = {}, 0
+        for id_, held in batches.items():
+            if id_ in self._errors:
+                continue
+            export = self._exports[id_]
+            path = change_file(id_, task.ts, task.part.index, task.claim)
+            stamped = (stamp(batch, export, task.ts, task.part.index) for batch in held)
+            file = write_file(task.store, path, stamped, change_schema(export.stored))
+            self._files.setdefault(id_, []).append(replace(file, resets=id_ in self._resets))
+            self._resets.discard(id_)
 
 
 def stamp(batch: pa.RecordBatch, export: Export, ts: int, index: int) -> pa.RecordBatch:
@@ -184,23 +215,33 @@ class SnapshotTask:
         path = make_path(export.table_id, self.as_of, index, self.claim)
         schema = change_schema(export.stored) if changes else state_schema(export.stored)
         # The upstream goes on sending while a file is written.
-        sizes: list[int] = []
+        came = _Came()
         with closing(ahead(read(self.chunk))) as batches:
-            sized = _sized(batches, sizes)
+            sized = came.counted(batches)
             stamped = (stamp(batch, export, self.as_of, index) for batch in sized)
             rows = stamped if changes else in_state(sized, export, self.as_of)
             file = write_file(self.store, path, rows, schema)
-        received = Received(file.rows, sum(sizes))
+        received = Received(file.rows, came.bytes) if came.told is None else came.told
         return FetchedFile(
             file.path, file.rows, file.bytes, file.deletes, flawed=file.flawed, received=received
         )
 
 
-def _sized(batches: Iterator[pa.RecordBatch], sizes: list[int]) -> Iterator[pa.RecordBatch]:
-    """The same batches; their sizes are put into the list."""
-    for batch in batches:
-        sizes.append(batch.nbytes)
-        yield batch
+class _Came:
+    """What came of a chunk."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self.told: Received | None = None  # by the kind itself
+
+    def counted(self, found: Iterator[pa.RecordBatch | Received]) -> Iterator[pa.RecordBatch]:
+        """The same batches."""
+        for batch in found:
+            if isinstance(batch, Received):
+                self.told = (self.told or Received()) + batch
+            else:
+                self.bytes += batch.nbytes
+                yield batch
 
 
 def in_state(batches: Iterator[pa.RecordBatch], export: Export, ts: int) -> Iterator[pa.RecordBatch]:
@@ -249,16 +290,14 @@ class CopyTask:
 
     def run(self) -> FileEntry:
         store, id_ = self.store, self.export.table_id
-        _check_flawless(self.plan)
         stored = self.export.stored
         named = ", ".join(
             f"{quoted(theirs)} AS {quoted(ours)}"
             for theirs, ours in zip(self.columns, self.export.relation.column_names(), strict=True)
         )
-        # Without flaws there are no odd keys either.
-        others = stored.column_names()[len(self.columns) :]
-        empty = ", ".join(f"NULL AS {quoted(name)}" for name in others)
-        query = f"SELECT {named}, {empty} FROM {relation_sql(self.plan, store)}"
+        # Flaws and odd keys are those of both tables.
+        more = ", ".join(map(quoted, stored.column_names()[len(self.columns) :]))
+        query = f"SELECT {named}, {more} FROM {relation_sql(self.plan, store)}"
         path = state_file(id_, self.as_of, 0, self.claim)
         inputs = (*self.plan.state, *self.plan.tail)
         return write_query(store, query, inputs, path, id_, state_schema(stored), self.memory_bytes)
@@ -324,12 +363,14 @@ class WidenTask:
         ours = dict(zip(export.columns, export.relation.column_names(), strict=True))
         theirs = dict(zip(self.base.columns, self.base.relation.column_names(), strict=True))
         keys = [export.columns[position] for position in export.relation.keys[0]]
-        pairs = ((f"b.{quoted(theirs[key])}", f"s.{quoted(ours[key])}") for key in keys)
-        same = " AND ".join(f"{base} IS NOT DISTINCT FROM {side}" for base, side in pairs)
-        either = {key: f"coalesce(s.{quoted(ours[key])}, b.{quoted(theirs[key])})" for key in keys}
+        pairs = [(f"b.{quoted(theirs[key])}", f"s.{quoted(ours[key])}") for key in keys]
+        odd = [(f"b.{quoted(KEY)}", f"s.{quoted(KEY)}")] if export.odd_keys else []
+        same = " AND ".join(f"{base} IS NOT DISTINCT FROM {side}" for base, side in (*pairs, *odd))
+        either = {key: f"coalesce({side}, {base})" for key, (base, side) in zip(keys, pairs, strict=True)}
         values = {name: f"s.{quoted(ours[name])}" for name in export.columns if name not in theirs}
         values |= {name: f"b.{quoted(theirs[name])}" for name in export.columns if name in theirs} | either
         named = ", ".join(f"{values[name]} AS {quoted(ours[name])}" for name in export.columns)
+        named += "".join(f", {side}" for _, side in odd)  # the base has no flaws, and so no odd keys
         named += f", s.{quoted(str(export.stored.flaws))}"
         where = (
             f" WHERE hash({', '.join(either.values())}) % {self.buckets} = {self.bucket}"

@@ -10,6 +10,9 @@ A row that no change touched in (ts0, ts1] is the same at both moments, so that 
 it is exact.  Rows that were touched are in doubt; they alone are compared again, with
 another snapshot, until none is left or there have been enough rounds.
 
+Messages of a topic are read again up to where the source stood, so that there is no window.  What the topic
+has forgotten cannot be compared, and that is said (compare.py).
+
 Nothing of the table is touched, and its source goes on.
 """
 
@@ -26,6 +29,7 @@ from headwater.cluster.ingestion import Ingestion
 from headwater.cluster.jobs import DriverLost, Pool
 from headwater.cluster.read import SEE_LOG
 from headwater.cluster.shared import Shared
+from headwater.cluster.tasks import bucket_count
 from headwater.core.change import FileEntry, ReadPlan
 from headwater.core.errors import DefiniteError, HeadwaterError, UserError
 from headwater.core.limits import (
@@ -53,6 +57,7 @@ class Moment:
     upstream: tuple[FileEntry, ...]
     window: tuple[FileEntry, ...]  # change files between the two
     reset: bool  # the table was truncated in between
+    forgotten: str | None = None  # why rows may be of something that the upstream has no more
 
 
 class Verification:
@@ -136,12 +141,15 @@ class Verification:
             moment = self._moment(export)
             if moment.reset:
                 continue  # nothing of this round can be judged
-            comparison = self._compare(moment, tuple(windows))
-            found += comparison.differing
+            comparisons = self._compare(export, moment, tuple(windows))
+            found += [row for comparison in comparisons for row in comparison.differing]
             compared = compared or sum(file.rows for file in moment.upstream)
-            if not comparison.doubtful_count:
+            if not any(comparison.doubtful_count for comparison in comparisons):
                 at = moment.plan.as_of
-                return found[:VERIFY_ROWS_MAX] or [("equal", None, f"{compared} rows as of {at}")]
+                unknown = _unknown(moment, comparisons)
+                what = "rows" if self._type.encode is None else "messages"
+                equal: Rows = [("equal", None, f"{compared} {what} as of {at}")]
+                return [*unknown, *(found[: VERIFY_ROWS_MAX - len(unknown)] or equal)]
             windows.append(moment.window)
         busy = "rows change too often to be compared; run it again when there is less to do upstream"
         return [*found[: VERIFY_ROWS_MAX - 1], ("changing", None, busy)]
@@ -171,6 +179,7 @@ class Verification:
             ) from error
         finally:
             prepared.close()
+        forgotten = self._type.forgotten(self._ingestion.options, self._shared.secrets, export, point)
         ts1 = self._covered(point, ts0)
         if any(span.meets(ts0 - 1, ts1) for span in ledger.errors(table_id)):
             raise UserError(
@@ -184,6 +193,7 @@ class Verification:
             tuple(upstream),
             tuple(file for file in changed if file.rows),
             any(file.resets for file in changed),
+            forgotten,
         )
 
     def _covered(self, point: Point, ts0: int) -> int:
@@ -201,19 +211,39 @@ class Verification:
             self._cancelled.wait(COVER_CHECK_S)
         return ts
 
-    def _compare(self, moment: Moment, before: tuple[tuple[FileEntry, ...], ...]) -> Comparison:
-        task = CompareTask(
-            self._shared.store,
-            moment.plan,
-            moment.upstream,
-            moment.window,
-            before,
-            VERIFY_ROWS_MAX,
-            FOLD_TASK_MEMORY_BYTES,
-        )
-        comparison: Comparison = self._shared.jobs.run([task], Pool.BACKFILLS)[0]
-        return comparison
+    def _compare(
+        self, export: Export, moment: Moment, before: tuple[tuple[FileEntry, ...], ...]
+    ) -> list[Comparison]:
+        changes = self._type.snapshots_are_changes(export)
+        buckets = bucket_count(self._shared.store, moment.plan, moment.upstream) if changes else 1
+        found: list[Comparison] = []
+        for bucket in range(buckets):
+            self._check_wanted()
+            task = CompareTask(
+                *(self._shared.store, moment.plan, moment.upstream, moment.window, before),
+                *(VERIFY_ROWS_MAX, FOLD_TASK_MEMORY_BYTES, bucket, buckets),
+                *(changes, moment.forgotten is not None),
+            )
+            found += self._shared.jobs.run([task], Pool.BACKFILLS)
+        return found
 
     def _check_wanted(self) -> None:
         if self._cancelled.is_set():
             raise UserError("canceling statement due to user request", "57014")
+
+
+def _unknown(moment: Moment, comparisons: list[Comparison]) -> Rows:
+    """What is not as it is upstream, and may be right."""
+    gone = sum(comparison.gone_count for comparison in comparisons)
+    crossing = sum(comparison.crossing_count for comparison in comparisons)
+    told: Rows = []
+    if gone:
+        why = f"{gone} rows are of no message that can still be read: {moment.forgotten}"
+        told.append(("unknown", None, why))
+    if crossing:
+        why = (
+            f"{crossing} rows differ whose keys have messages in several partitions: which of these was the"
+            " last one cannot be told any more"
+        )
+        told.append(("unknown", None, why))
+    return told

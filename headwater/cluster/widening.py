@@ -13,19 +13,32 @@ or from the row whose key it had; one that the side has no more is deleted on th
 source has covered the point the rows are exactly the upstream's, whatever its tables looked like in between.
 
 Rows without a key cannot be joined: such tables are read anew as a whole (backfill.py).
+
+Tables of messages are read anew as well, since a row has to come from one message:
+
+    RereadPoint     where the source stands: all messages before it that the topic still has
+    rows            what they come to, if it is what the narrower table has at that binding
+
+A topic may have let go of some of them.  Then nobody knows what the new columns of their rows would be, and
+the table gets an error in place of the columns: it stays what it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from headwater.cluster.compare import MISSING, UNEXPECTED
 from headwater.cluster.donors import check_goes_on
+from headwater.core.errors import DefiniteError, TransientError
 from headwater.core.frontier import Frontier
-from headwater.core.points import Point, Read, Widened
+from headwater.core.points import Point, Read, Reread, Widened
 from headwater.core.relation import Relation
 from headwater.sources.contract import Export, SnapshotChunk, SnapshotPoint, Taken
+
+if TYPE_CHECKING:
+    from headwater.cluster.members import Members
 
 WIDENS = "widens"
 
@@ -94,3 +107,49 @@ class SidePoint:
 
     def close(self) -> None:
         self._prepared.close()
+
+
+class RereadPoint:
+    """Where the source stands; a restart begins anew, at another binding."""
+
+    def __init__(self, prepared: SnapshotPoint, base_id: str, members: Members) -> None:
+        self._prepared = prepared
+        self._base_id = base_id
+        self._members = members
+
+    def take(self, frontier: Frontier, before: Mapping[str, Read], rows: int) -> Taken:
+        if self._base_id not in self._members.readable() - self._members.waiting | self._members.failed:
+            raise TransientError(
+                f"table {self._base_id} is being read, and cannot tell which rows its wider one has",
+                hint="Nothing has to be done: columns are added when it can be read.",
+            )
+        taken = self._prepared.take(frontier, {}, rows)
+        points = {id_: Reread(self._base_id, point.at, point.seen) for id_, point in taken.points.items()}
+        return Taken(points)
+
+    def settle(self) -> None:
+        self._prepared.settle()
+
+    def chunks(self, export: Export, point: Point, done: Set[int]) -> tuple[SnapshotChunk, ...]:
+        if self._base_id in self._members.failed:
+            raise DefiniteError(".".join(export.reference), "", "the table has stopped")
+        return self._prepared.chunks(export, point, done)
+
+    def held(self) -> None:
+        self._prepared.held()
+
+    def close(self) -> None:
+        self._prepared.close()
+
+
+def other_rows(export: Export, differing: Sequence[tuple[str, str, str]]) -> DefiniteError:
+    """What was read again is not what the narrower table has: (missing or unexpected there, key, row)."""
+    read, had = ({key: row for what, key, row in differing if what == one} for one in (MISSING, UNEXPECTED))
+    gone = [key for key in had if key not in read]
+    more = " and others" if len(gone or read) > 1 else ""
+    if gone:
+        message = f"the topic no longer has the messages of rows {gone[0]}{more}"
+    else:
+        key, row = next(iter(read.items()))
+        message = f"the messages of row {key}{more} do not come to what the table has, but to {row}"
+    return DefiniteError(".".join(export.reference), "", message)

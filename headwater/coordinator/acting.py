@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from headwater.catalog.rights import Need, has
 from headwater.coordinator.advisory import Lock
 from headwater.coordinator.api import Notice
 from headwater.coordinator.sequence.variables import set_variable
@@ -122,13 +123,14 @@ def _terminate(session: SqlSession, pid: int, timeout_ms: int = 0) -> bool:
 
 
 def _found(session: SqlSession, pid: int, whose: str, verb: str) -> SqlSession | None:
-    """The session with this number, if this one may do something about it: its user's, the operator any."""
+    """The session with this number, if this one may do something about it: one of its role, or of a role
+    that it is a member of; superusers any but the operator's, the operator any."""
     other = session.coordinator.sessions.get(pid)
     if other is None:
         session.notify(Notice("WARNING", f"PID {pid} is not a PostgreSQL backend process", "01000"))
-    elif other.internal and not session.internal:
+    elif (other.internal and not session.internal) or (other.who.superuser and not session.who.superuser):
         raise UserError(f"must be a superuser to {verb}", "42501")
-    elif other.user != session.user and not session.internal:
+    elif not has(session.authority, session.who, Need("MEMBER", ("role", other.role_id))):
         raise UserError(f"must be a member of the role {whose} or member of pg_signal_backend", "42501")
     return other
 

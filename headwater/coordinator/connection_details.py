@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from headwater.catalog.snapshot import SessionNames
-from headwater.catalog.state import Item
+from headwater.catalog.state import CatalogState, Item
 from headwater.coordinator.api import Notice
+from headwater.coordinator.source_details import for_upstream
 from headwater.coordinator.variables import flag
 from headwater.core.errors import UserError, not_supported
 from headwater.sources.connections import Options
@@ -119,7 +120,7 @@ def altered(
     return (*options, *changed.values())
 
 
-def validate(kind: str, options: Options, secrets: Secrets) -> Options:
+def validate(state: CatalogState, kind: str, options: Options, secrets: Secrets) -> Options:
     """Ask the upstream whether it can be used; the same options."""
-    CONNECTION_KINDS[kind].validate(options, secrets)
+    CONNECTION_KINDS[kind].validate(for_upstream(state, options), secrets)
     return options

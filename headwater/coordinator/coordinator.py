@@ -42,22 +42,22 @@ from headwater.coordinator.recency import Recency
 from headwater.coordinator.retained_logs import RetainedLogs
 from headwater.coordinator.sampling import Sampling
 from headwater.coordinator.session import SqlSession
-from headwater.coordinator.source_details import full_options, secrets_of, with_registries
+from headwater.coordinator.source_details import ingestion_of, secrets_of
 from headwater.coordinator.switching import turn
 from headwater.coordinator.tables import Meant, Seen, TableWrites, WriteConflict, renamed_since
 from headwater.coordinator.timestamps import Hold, Holds, Oracle
 from headwater.coordinator.upstreams import Upstreams
 from headwater.coordinator.value_errors import ValueErrors
-from headwater.coordinator.variables import VARIABLES
 from headwater.coordinator.waiting import Waits
+from headwater.coordinator.webhooks import Webhooks
 from headwater.coordinator.widening import Widenings
 from headwater.core.clock import Clock
 from headwater.core.errors import HeadwaterError, TransientError, UserError
 from headwater.core.limits import COMPACTION_CHECK_S, METADATA_TRY_MS_MAX, ORPHAN_CHECK_S, SWEEP_INTERVAL_S
-from headwater.core.protocol import RunIngestion, Status
+from headwater.core.protocol import Status
 from headwater.core.relation import Relation
 from headwater.core.time import TIMESTAMP_END
-from headwater.persist.ledger import TABLES, Ledger
+from headwater.persist.ledger import TABLES, Ledger, Taken
 from headwater.persist.secrets import SecretStore
 from headwater.persist.store import DataStore
 from headwater.sql.select.plan.nodes import Query
@@ -105,6 +105,7 @@ class Coordinator:
         self.value_errors = ValueErrors(self)
         self.widenings = Widenings(self)
         self.sampling = Sampling(self)
+        self.webhooks = Webhooks(self)
         self.sessions: dict[int, SqlSession] = {}
         self.advisory_locks = AdvisoryLocks()
         self.subscriptions: dict[int, Feed] = {}
@@ -154,6 +155,7 @@ class Coordinator:
             ("widenings", self.widenings.run),
             ("retained-logs", self.retained_logs.run),
             ("value-errors", self.value_errors.run),
+            ("webhooks", self.webhooks.run),
         ):
             self._tasks.append(asyncio.create_task(keep_running(name, loop)))
 
@@ -252,7 +254,7 @@ class Coordinator:
                 if item.parent_id is not None and not state.items[item.parent_id].stores:
                     self.named_ids[item.id] = item.parent_id
                 exports = self.widenings.exports_of(item.id, state.exports_of(item.id))
-                wanted = _ingestion(state, item, exports)
+                wanted = ingestion_of(state, item, exports)
                 self.controller.run_ingestion(wanted, system.replica_then(state, item))
             elif item.kind == "table" and item.source_id is None:
                 if self.ledger.collection(item.id) is None:
@@ -357,6 +359,7 @@ class Coordinator:
             f"{version + 1}-{session.session_id[:8]}",
             lambda id_: self.ledger.failure(id_) or self.retained_logs.failure(id_),
             session.internal,
+            who=session.who,
         )
 
     async def carry_out(self, session: SqlSession, outcome: Outcome) -> None:
@@ -439,6 +442,7 @@ class Coordinator:
             news = turn(self, before, after, changes)
             for feed in list(self.subscriptions.values()):
                 feed.changed(news)
+                feed.check_rights()
         await to_the_end(self._changed(before, after))
 
     async def _changed(self, before: CatalogState, after: CatalogState) -> None:
@@ -455,6 +459,7 @@ class Coordinator:
             log.error("the catalog was changed, and what follows from that is put off", error=str(error))
         for session in self.sessions.values():
             session.settings.refresh_system(after.system_variables)
+            session.settings.identify(session.user, session.who.superuser)
         await self.controller.notify()
 
     def _state_again(self) -> None:
@@ -471,6 +476,7 @@ class Coordinator:
         seen: Mapping[str, Seen] = MappingProxyType({}),
         kept: frozenset[str] = frozenset(),
         meant: Mapping[str, Meant] = MappingProxyType({}),
+        taken: Mapping[str, Sequence[Taken]] = MappingProxyType({}),
     ) -> None:
         """Rows of one or more tables at one timestamp, if all that was read for them is as it was.
 
@@ -495,7 +501,7 @@ class Coordinator:
                 self._state_again()  # the ledger must know the tables
             except TransientError as error:
                 raise UserError(str(error), "58030", hint=error.hint) from error
-            await self.tables.append(changes)
+            await self.tables.append(changes, taken)
         await to_the_end(self.controller.notify())
 
     # Reads
@@ -546,17 +552,11 @@ class Coordinator:
     async def open_session(
         self, user: str, settings: dict[str, str], client_address: str, internal: bool
     ) -> SqlSession:
-        operator.check_login(self.catalog.state, user, internal)
-        beside_count = sum(session.internal == internal for session in self.sessions.values())
-        if beside_count >= operator.connections_max(internal):
-            raise UserError("sorry, too many clients already", "53300")
+        role = operator.admitted(self.catalog.state, self.sessions.values(), user, internal)
         pid, self._next_pid = self._next_pid, self._next_pid + 1
-        session = SqlSession(self, pid, user, client_address, internal)
-        for name, value in settings.items():
-            lowered = name.lower()
-            if lowered in VARIABLES or lowered == "database":
-                session.settings.start(lowered, value)
-        session.settings.identify(user, superuser=internal)
+        session = SqlSession(self, pid, role, client_address, internal)
+        session.begin_with({**role.settings, **settings})
+        session.settings.identify(user, session.who.superuser)
         self.sessions[pid] = session
         return session
 
@@ -578,20 +578,6 @@ class Coordinator:
         session = self.sessions.get(backend_pid)
         if session is not None and session.secret_key == secret_key:
             session.cancel()
-
-
-def _ingestion(state: CatalogState, source: Item, exports: list[dict[str, Any]]) -> RunIngestion:
-    """What a cluster is told of a source."""
-    cluster = state.clusters.get(source.cluster_id or "")
-    return RunIngestion(
-        source.id,
-        source.ingestion.source_type,
-        full_options(state, source.ingestion.options),
-        source.ingestion.timestamp_interval_ms,
-        [with_registries(state, export) for export in exports],
-        cluster.name if cluster is not None else "quickstart",
-        cluster is not None and cluster.replication_factor == 0,
-    )
 
 
 def initial_floor(catalog: CatalogStore, ledger: Ledger) -> int:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.catalog.apply import apply
 from headwater.catalog.rebase import rebased
+from headwater.catalog.rights import Who
 from headwater.catalog.snapshot import SessionNames
-from headwater.catalog.state import CatalogState, Item
+from headwater.catalog.state import SYSTEM_ROLE_ID, CatalogState, Item
 from headwater.catalog.updates import DropItem, DropSchema, Requirement, Update, check, taken_sqlstate
 from headwater.coordinator.api import Notice
 from headwater.core.change import HIDDEN_COLUMNS
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 Question = Callable[[Secrets], Any]
 """Something to ask of an upstream; runs in a thread."""
 
+NOBODY = Who(SYSTEM_ROLE_ID, "mz_system", True)
+"""For what nobody typed."""
 CASCADE_HINT = "Use DROP ... CASCADE to drop the dependent objects too."
 RESERVED_COLUMNS = frozenset((*HIDDEN_COLUMNS, "_diff"))
 
@@ -52,6 +55,7 @@ class DdlScope:
     """Why a source cannot go on and what to do, in which `{source}` stands for its name."""
     operator: bool = False  # connected to the operator's address
     answer: Any = None  # what an upstream said, for statements that ask one
+    who: Who = NOBODY
 
     def full_name(self, item: Item) -> str:
         return self.names.full_name(item)

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
 from headwater.coordinator.ddl import DdlScope, Outcome, Question
+from headwater.coordinator.owning import owned
 from headwater.coordinator.patience import patiently
+from headwater.coordinator.rights import check_statement
 from headwater.coordinator.sequence import (
     add_column,
     alter,
@@ -23,12 +25,15 @@ from headwater.coordinator.sequence import (
     create_source,
     create_table,
     create_table_from_source,
+    create_table_from_webhook,
     create_view,
     cursors,
     drop,
     explain,
     explain_migration,
+    grants,
     prepared,
+    roles,
     secrets,
     select,
     subscribe,
@@ -43,7 +48,10 @@ from headwater.core.errors import InvariantViolation
 from headwater.core.types import SqlType
 from headwater.sql.statements.alter_cluster import AlterCluster
 from headwater.sql.statements.alter_connection import AlterConnection
+from headwater.sql.statements.alter_default_privileges import AlterDefaultPrivileges
+from headwater.sql.statements.alter_owner import AlterOwner
 from headwater.sql.statements.alter_rename import AlterRename
+from headwater.sql.statements.alter_role import AlterRole
 from headwater.sql.statements.alter_secret import AlterSecret
 from headwater.sql.statements.alter_source import AlterSource
 from headwater.sql.statements.alter_source_add import AlterSourceAdd
@@ -61,27 +69,35 @@ from headwater.sql.statements.copy_to import CopyTo
 from headwater.sql.statements.create_cluster import CreateCluster
 from headwater.sql.statements.create_connection import CreateConnection
 from headwater.sql.statements.create_database import CreateDatabase
+from headwater.sql.statements.create_role import CreateRole
 from headwater.sql.statements.create_schema import CreateSchema
 from headwater.sql.statements.create_secret import CreateSecret
 from headwater.sql.statements.create_source import CreateSource
 from headwater.sql.statements.create_subsource import CreateSubsource
 from headwater.sql.statements.create_table import CreateTable
 from headwater.sql.statements.create_table_from_source import CreateTableFromSource
+from headwater.sql.statements.create_table_from_webhook import CreateTableFromWebhook
 from headwater.sql.statements.create_view import CreateView
 from headwater.sql.statements.deallocate import Deallocate
 from headwater.sql.statements.declare import Declare
 from headwater.sql.statements.delete import Delete
 from headwater.sql.statements.discard import Discard
 from headwater.sql.statements.drop import Drop
+from headwater.sql.statements.drop_owned import DropOwned
 from headwater.sql.statements.execute import Execute
 from headwater.sql.statements.explain import Explain
 from headwater.sql.statements.explain_migration import ExplainMigration
 from headwater.sql.statements.fetch import Fetch
+from headwater.sql.statements.grant_privileges import GrantPrivileges
+from headwater.sql.statements.grant_role import GrantRole
 from headwater.sql.statements.insert import Insert
 from headwater.sql.statements.lock_table import LockTable
 from headwater.sql.statements.prepare import Prepare
+from headwater.sql.statements.reassign_owned import ReassignOwned
 from headwater.sql.statements.release_savepoint import ReleaseSavepoint
 from headwater.sql.statements.reset import Reset
+from headwater.sql.statements.revoke_privileges import RevokePrivileges
+from headwater.sql.statements.revoke_role import RevokeRole
 from headwater.sql.statements.rollback import Rollback
 from headwater.sql.statements.rollback_to import RollbackTo
 from headwater.sql.statements.savepoint import Savepoint
@@ -91,6 +107,7 @@ from headwater.sql.statements.set_variable import SetVariable
 from headwater.sql.statements.show_columns import ShowColumns
 from headwater.sql.statements.show_create import ShowCreate
 from headwater.sql.statements.show_objects import ShowObjects
+from headwater.sql.statements.show_privileges import ShowPrivileges
 from headwater.sql.statements.show_variable import ShowVariable
 from headwater.sql.statements.subscribe import Subscribe
 from headwater.sql.statements.unlisten import Unlisten
@@ -109,6 +126,7 @@ DDL: dict[type, Callable[[DdlScope, Any], Outcome]] = {
     CreateSource: create_source.plan,
     CreateTableFromSource: create_table_from_source.plan,
     CreateTable: create_table.plan,
+    CreateTableFromWebhook: create_table_from_webhook.plan,
     CreateView: create_view.plan,
     Drop: drop.plan,
     AlterRename: alter.plan_rename,
@@ -121,6 +139,16 @@ DDL: dict[type, Callable[[DdlScope, Any], Outcome]] = {
     AlterTableAddColumn: add_column.plan,
     AlterSystem: alter.plan_system,
     CommentOn: comment_on.plan,
+    CreateRole: roles.plan_create,
+    AlterRole: roles.plan_alter,
+    GrantRole: roles.plan_grant,
+    RevokeRole: roles.plan_revoke,
+    GrantPrivileges: grants.plan_grant,
+    RevokePrivileges: grants.plan_revoke,
+    AlterOwner: grants.plan_owner,
+    AlterDefaultPrivileges: grants.plan_default,
+    DropOwned: grants.plan_drop_owned,
+    ReassignOwned: grants.plan_reassign,
     CreateSecret: secrets.plan_create,
     AlterSecret: secrets.plan_alter,
     CreateConnection: connections.plan_create,
@@ -141,6 +169,8 @@ QUESTIONS: dict[type, Callable[[DdlScope, Any], Question | None]] = {
 EVALUATED: dict[type, Callable[[SqlSession, Any], Awaitable[Any]]] = {
     CreateSecret: secrets.value,
     AlterSecret: secrets.value,
+    CreateRole: roles.verifier,
+    AlterRole: roles.verifier,
 }
 """What must be computed before a statement can be planned."""
 
@@ -150,6 +180,7 @@ Run = Callable[["SqlSession", Prepared, tuple[str | None, ...]], Awaitable[Resul
 WITH_ROWS: dict[type, tuple[Describe, Run]] = {
     Select: (select.describe, select.run),
     ShowObjects: (select.describe, select.run),
+    ShowPrivileges: (select.describe, select.run),
     ShowColumns: (select.describe, select.run),
     ShowCreate: (select.describe, select.run),
     ShowVariable: (variables.describe_show, variables.run_show),
@@ -198,8 +229,9 @@ def describe(
 
 
 async def run(session: SqlSession, statement: Prepared, arguments: tuple[str | None, ...]) -> Result:
-    """Carry a statement out."""
+    """Carry a statement out, if the session may."""
     kind = type(statement.parsed.statement)
+    check_statement(session, statement.parsed.statement)
     if kind in WITH_ROWS:
         return await WITH_ROWS[kind][1](session, statement, arguments)
     if kind in WITHOUT_ROWS:
@@ -210,10 +242,13 @@ async def run(session: SqlSession, statement: Prepared, arguments: tuple[str | N
     answer = await _ask(session, statement.parsed.statement)
     session.ddl_scope()  # in a block, its own copy of the catalog begins here
 
+    def plan() -> Outcome:
+        check_statement(session, statement.parsed.statement)  # with the catalog that it is planned for
+        scope = replace(session.ddl_scope(), answer=answer)
+        return owned(scope, DDL[kind](scope, statement.parsed.statement))
+
     async def carried_out() -> Outcome:
-        outcome = await session.planned(
-            lambda: DDL[kind](replace(session.ddl_scope(), answer=answer), statement.parsed.statement)
-        )
+        outcome = await session.planned(plan)
         await session.coordinator.carry_out(session, outcome)
         return outcome
 

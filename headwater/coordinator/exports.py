@@ -15,9 +15,10 @@ from headwater.catalog.details import FedTable, ShownEncoding
 from headwater.catalog.state import CatalogState, Item
 from headwater.coordinator.api import Notice
 from headwater.coordinator.ddl import DdlScope, check_column_names
-from headwater.coordinator.source_details import full_options
+from headwater.coordinator.source_details import for_upstream, full_options
 from headwater.coordinator.upstreams import Answer, answer_of, changed_meanwhile
 from headwater.core.errors import UserError
+from headwater.core.export import ODD_KEYS
 from headwater.core.limits import RETAIN_HISTORY_MS_DEFAULT
 from headwater.core.relation import Relation
 from headwater.sources import SOURCE_TYPES
@@ -100,7 +101,7 @@ def encoder(scope: DdlScope, source_type: SourceType, encoding: Encoding) -> Enc
         wanted = CONNECTION_KINDS["CONFLUENT SCHEMA REGISTRY"]
         if connection.connection.connection_type != wanted.type:
             raise UserError(f"{connection.name} is not a {wanted.words} CONNECTION", "42809")
-        registries[str(name)] = (connection.id, connection.connection.options)
+        registries[str(name)] = (connection.id, for_upstream(scope.state, connection.connection.options))
     return lambda secrets, reference: encode(secrets, reference, encoding, registries)
 
 
@@ -297,7 +298,7 @@ def shape(
             )
             raise replace(error, hint=hint) from None
         return Shape(relation, taken)
-    if not source_type.single_output(options):
+    if source_type.encode is None and not source_type.single_output(options):
         raise UserError(f"columns cannot be named for {source_type.title(options)} sources", "0A000")
     if len(columns) != len(relation.columns):
         raise UserError(
@@ -353,7 +354,7 @@ def fed_table(
     export = Export(
         item_id,
         reference.path(),
-        shape.relation if on_value_error.fails else lenient(shape.relation),
+        shape.relation if on_value_error.fails else lenient(shape.relation, reference),
         shape.columns,
         reference.discipline,
         (("batch", scope.batch), *reference.export_options, *on_value_error.options()),
@@ -369,9 +370,10 @@ def fed_table(
     )
 
 
-def lenient(relation: Relation) -> Relation:
-    """Where values that cannot be stored become NULL, only a key has none."""
-    keys = {place for key in relation.keys[:1] for place in key}
+def lenient(relation: Relation, reference: Reference) -> Relation:
+    """Where values that cannot be stored become NULL, only a key has none, and not every key."""
+    always = relation.keys[:1] if ODD_KEYS[0] not in reference.export_options else ()
+    keys = {place for key in always for place in key}
     columns = (
         column if place in keys else replace(column, nullable=True)
         for place, column in enumerate(relation.columns)

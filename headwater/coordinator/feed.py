@@ -65,6 +65,7 @@ class Feed:
     number: int = field(init=False)
     began_ms: int = field(init=False)
     latest: Followed = field(init=False)  # what it will follow when it has come to the end of `_switches`
+    _denied: UserError | None = None  # it may not read this any more
     _over: bool = False  # UP TO was reached, or there is nothing more
     _left: Hub | None = None  # of which it still needs the rest
     _switches: deque[Switch] = field(default_factory=deque)
@@ -107,6 +108,12 @@ class Feed:
     # Following
 
     async def batches(self, snapshot: AsyncIterator[pa.RecordBatch] | None) -> AsyncIterator[pa.RecordBatch]:
+        async for batch in self._batches(snapshot):
+            if self._denied is not None:
+                raise self._denied
+            yield batch
+
+    async def _batches(self, snapshot: AsyncIterator[pa.RecordBatch] | None) -> AsyncIterator[pa.RecordBatch]:
         try:
             if self.up_to is not None and self.as_of >= self.up_to:
                 return
@@ -222,6 +229,18 @@ class Feed:
             self.session.coordinator.hubs.leave(hub, subscriber)
             self.place, self._left = None, hub
 
+    def check_rights(self) -> None:
+        """Who may not read any more what is followed gets nothing more of it."""
+        if self._denied is not None:
+            return
+        try:
+            self.session.allow(self.latest.query)
+        except UserError as error:
+            hint = "The subscription has ended, because the right to read was taken away."
+            self._denied = UserError(error.message, error.sqlstate, detail=error.detail, hint=hint)
+            if self.place is not None:
+                self.place[1].offer(self._denied)
+
     async def _cross(self) -> AsyncIterator[pa.RecordBatch]:
         """The rest of what it has followed, and the difference to the next."""
         async for batch in self._ending():
@@ -267,7 +286,11 @@ class Feed:
         """The next that it can follow, and the timestamp from which on it does."""
         while True:
             switch = self._switches[0]
-            await self.session.coordinator.controller.wait_for(lambda: self._overtaken() or self._ready())
+            await self.session.coordinator.controller.wait_for(
+                lambda: self._denied is not None or self._overtaken() or self._ready()
+            )
+            if self._denied is not None:
+                raise self._denied
             if self._overtaken():
                 self._switches.popleft().release()
                 continue

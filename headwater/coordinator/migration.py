@@ -69,7 +69,7 @@ class Plan:
         items = tuple(step.after for step in self.steps if step.after is not None)
         if not items:
             return ()
-        return (updates.ReplaceItems(items), *_comments(state, self.steps))
+        return (updates.ReplaceItems(items), *_comments(state, self.steps), *_rights(state, self.steps))
 
 
 class _Unknown(Exception):
@@ -244,6 +244,22 @@ def _comments(state: CatalogState, steps: tuple[Step, ...]) -> list[updates.Upda
                 kept += [updates.SetComment(replace(comment, text="")), updates.SetComment(moved)]
     # First all go, then all come: two that change places would take each other away.
     return sorted(kept, key=_comes)
+
+
+def _rights(state: CatalogState, steps: tuple[Step, ...]) -> list[updates.Update]:
+    """So do owners, and what was granted: whoever could read under a name still can."""
+    by_name = {_place(step.after): step.after for step in steps if step.after is not None}
+    kept: list[updates.Update] = []
+    for step in steps:
+        heir = by_name.get(_place(step.before))
+        if heir is None or heir.id == step.before.id:
+            continue
+        key, grants = ("item", heir.id), state.grants.get(("item", step.before.id))
+        if heir.owner_id != step.before.owner_id:
+            kept.append(updates.SetOwner(key, step.before.owner_id))
+        if grants != state.grants.get(key):
+            kept.append(updates.SetGrants(key, grants))
+    return kept
 
 
 def _comes(update: Any) -> bool:

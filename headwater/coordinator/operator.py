@@ -5,17 +5,23 @@
     --internal-sql-address   the operator: all of it, and connections that nobody else can take;
                              is_superuser is on, whoever the user
 
-There are no passwords, so the address is all that tells the two apart; who can reach it is for the
-operator's firewall to say.
+The address is all that tells the operator from a superuser, and no password is asked for there: it is a
+loopback address unless --trust-network was said.
+
+Not here: what roles may do (catalog/rights.py), and how they show who they are.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
 
-from headwater.catalog.state import CatalogState
+from headwater.catalog.state import CatalogState, Role
 from headwater.core.errors import UserError
 from headwater.core.limits import CONNECTIONS_MAX, OPERATOR_CONNECTIONS_MAX
+
+if TYPE_CHECKING:
+    from headwater.coordinator.session import SqlSession
 
 INITIAL: Final = {
     "database": ("materialize",),
@@ -32,11 +38,25 @@ def connections_max(internal: bool) -> int:
     return OPERATOR_CONNECTIONS_MAX if internal else CONNECTIONS_MAX
 
 
-def check_login(state: CatalogState, user: str, internal: bool) -> None:
-    """Users of the product itself come in by the operator's address."""
-    role = next((role for role in state.roles.values() if role.name == user), None)
-    if role is not None and role.id.startswith("s") and not internal:
+def admitted(state: CatalogState, sessions: Iterable[SqlSession], user: str, internal: bool) -> Role:
+    """The role of a client that comes in by an address, if there is room for one more.
+
+    Users of the product itself come in by the operator's address.
+    """
+    role = state.role_named(user)
+    if role is None:
+        raise UserError(f'role "{user}" does not exist', "28000", hint=f'CREATE USER "{user}" makes it.')
+    if role.id.startswith("s") and not internal:
         raise UserError(f"unauthorized login to user '{user}'", "28000", hint=_HINT)
+    if not role.login:
+        raise UserError(f'role "{user}" is not permitted to log in', "28000")
+    beside = [session for session in sessions if session.internal == internal]
+    if len(beside) >= connections_max(internal):
+        raise UserError("sorry, too many clients already", "53300")
+    own_count = sum(session.role_id == role.id for session in beside)
+    if 0 <= role.connection_limit <= own_count and not (internal or role.superuser):
+        raise UserError(f'too many connections for role "{user}"', "53300")
+    return role
 
 
 def check_alter_system(operator: bool) -> None:

@@ -107,7 +107,8 @@ async def open_read(session: SqlSession, query: Query, as_of: AsOf | None) -> Pr
     at_least = stored and as_of is not None and as_of.at_least
     first = stored and transaction is not None and pinned is None
     read = await coordinator.reads.prepare(
-        query, state, session.isolation, moment, at_least, pinned, session.system_facts, not_before, first
+        *(query, state, session.isolation, session.allow, moment, at_least),
+        *(pinned, session.system_facts, not_before, first),
     )
     if stored and transaction is not None:
         transaction.saw(read.seen())
@@ -188,7 +189,7 @@ def _positions(session: SqlSession, inputs: Inputs, as_of: AsOf | None) -> dict[
             )
         try:
             parse = SOURCE_TYPES[source.ingestion.source_type].position_from_text
-            found[source.id] = parse(wanted.text)
+            found[source.id] = parse(source.ingestion.options, wanted.text)
         except ValueError as error:
             raise UserError(
                 f'invalid position of source "{full_name}": "{wanted.text}"',
@@ -227,6 +228,8 @@ async def constant(session: SqlSession, text: str, offset: int) -> Any:
     """The one value of a query that reads nothing, in Python's form of its stored type."""
     names, facts = session.names(), session.facts()
     query = await session.coordinator.beside.run(lambda: plan_query(text, names, facts, (), offset))
+    if query.relation_ids:
+        raise UserError("an expression here cannot read relations", "0A000", position=offset + 1)
     return await session.coordinator.constant(query)
 
 
@@ -250,7 +253,7 @@ async def timestamp(session: SqlSession, text: str, offset: int) -> int:
 async def collect(session: SqlSession, query: Query, into: Item | None = None) -> pa.Table:
     """The whole result of a query that reads no tables; `into` is the table that it is written to."""
     read = await session.coordinator.reads.prepare(
-        query, session.state, session.isolation, facts=session.system_facts
+        query, session.state, session.isolation, session.allow, facts=session.system_facts
     )
     return await drain(session, read, into)
 

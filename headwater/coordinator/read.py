@@ -25,7 +25,7 @@ from headwater.catalog.builtin.evaluate import evaluate
 from headwater.catalog.builtin.facts import SystemFacts
 from headwater.catalog.state import CatalogState, Item
 from headwater.coordinator.progress import progress
-from headwater.coordinator.replacing import how_to_replace
+from headwater.coordinator.replacing import UNSTORED, how_to_replace
 from headwater.coordinator.tables import Seen
 from headwater.coordinator.timestamps import Choice, Hold, Isolation, choose
 from headwater.core.change import FileEntry, ReadPlan
@@ -49,10 +49,6 @@ from headwater.sql.select.plan.nodes import Query
 
 if TYPE_CHECKING:
     from headwater.coordinator.coordinator import Coordinator
-
-UNSTORED = (
-    "Where a column's values cannot be stored: WITH (TEXT COLUMNS (..)) or WITH (EXCLUDE COLUMNS (..))."
-)
 
 EngineChoice = Literal["auto", "spark", "duckdb"]
 
@@ -235,11 +231,10 @@ class Reads:
 
     def choose(self, inputs: Inputs, isolation: Isolation) -> Choice:
         """The timestamp for these inputs now."""
-        holds = self._coordinator.holds
         items = (*inputs.tables, *inputs.sources)
         return choose(
             max(self._coordinator.oracle.floor, inputs.redefined_at),
-            [holds.since(item.collection_id) for item in items],
+            [self._coordinator.holds.since(item.collection_id) for item in items],
             [self.upper(item) for item in inputs.moving()],
             [self.end(item) for item in inputs.moving() if self.upper(item) == TIMESTAMP_END],
             isolation,
@@ -250,6 +245,7 @@ class Reads:
         query: Query,
         state: CatalogState,
         isolation: Isolation,
+        allow: Callable[[Query], None],
         as_of: int | None = None,
         at_least: bool = False,
         pinned: Hold | None = None,
@@ -261,16 +257,17 @@ class Reads:
 
         `pinned` is the hold of a transaction that has read before: same timestamp again.  Without that and
         without `as_of` the timestamp is `not_before` or later.  At the `first` of a transaction's reads
-        everything it may read later must mean what it means now.
+        everything it may read later must mean what it means now.  `allow` refuses who may not read this.
         """
+        allow(query)
         await self._check_constants(query)
         while True:
             try:
                 return await self._prepare(
-                    *(query, state, isolation, as_of, at_least, pinned, facts, not_before, first)
+                    *(query, state, isolation, allow, as_of, at_least, pinned, facts, not_before, first)
                 )
             except ReadAgain as error:
-                if pinned is not None or as_of is not None:
+                if pinned is not None or (as_of is not None and not at_least):
                     raise
                 # It was not when the read began; what was asked for is what is there now.
                 not_before = max(not_before, error.until)
@@ -280,6 +277,7 @@ class Reads:
         query: Query,
         state: CatalogState,
         isolation: Isolation,
+        allow: Callable[[Query], None],
         as_of: int | None,
         at_least: bool,
         pinned: Hold | None,
@@ -296,7 +294,8 @@ class Reads:
             ts = pinned.ts
             self._check_since(inputs, ts, in_transaction=True)
         elif as_of is not None:
-            ts = max(as_of, self.choose(inputs, "serializable").ts, not_before) if at_least else as_of
+            readable = max(self.choose(inputs, isolation).first, inputs.redefined_at, not_before)
+            ts = max(as_of, readable) if at_least else as_of
             self._check_since(inputs, ts, in_transaction=False)
         else:
             ts = max(self.choose(inputs, isolation).ts, not_before)
@@ -316,6 +315,7 @@ class Reads:
             if pinned is None:
                 self._check_meaning(query, state)
             self._check_errors(inputs, ts)
+            allow(query)
             read = PreparedRead(query, inputs, ts, hold, facts or self._coordinator.system_facts)
             for table in inputs.tables:
                 plan = self._coordinator.ledger.read_plan(table.collection_id, ts)
@@ -476,7 +476,7 @@ class Reads:
                 raise UserError(
                     "a table that has had values that could not be stored is not read by Spark",
                     "0A000",
-                    hint="SET read_engine = auto. Some changes later Spark reads it, too.",
+                    hint="SET read_engine = auto. Spark reads it some changes after such rows are corrected.",
                 )
             return "duckdb"
         small = wanted == "auto" and read.bytes() <= SMALL_READ_BYTES_MAX

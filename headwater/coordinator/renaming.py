@@ -23,6 +23,7 @@ from headwater.sql.statements.create_source import CreateSource
 from headwater.sql.statements.create_subsource import CreateSubsource
 from headwater.sql.statements.create_table import CreateTable
 from headwater.sql.statements.create_table_from_source import CreateTableFromSource
+from headwater.sql.statements.create_table_from_webhook import CreateTableFromWebhook
 from headwater.sql.statements.create_view import CreateView
 
 Parts = tuple[str, ...]
@@ -47,6 +48,10 @@ def rewritten(items: Iterable[Item], mapping: Mapping) -> list[updates.Update]:
                 new = replace(
                     statement, name=_name(statement.name, mapping), source=source, encoding=encoding
                 )
+            case CreateTableFromWebhook():
+                binds = () if statement.check is None else statement.check.binds
+                secrets = {bind.secret: _name(bind.secret, mapping) for bind in binds if bind.secret}
+                new = statement.table(_name(statement.name, mapping), secrets)
             case CreateSubsource():
                 parent = None if statement.source is None else _name(statement.source, mapping)
                 new = replace(statement, name=_name(statement.name, mapping), source=parent)

@@ -11,9 +11,13 @@ from headwater.sql.parse import parse_statement
 from headwater.sql.statements.create_subsource import CreateSubsource
 from headwater.sql.statements.create_table_from_source import CreateTableFromSource
 
+UNSTORED = (
+    "Where a column's values cannot be stored: WITH (TEXT COLUMNS (..)) or WITH (EXCLUDE COLUMNS (..))."
+)
+
 
 def how_to_replace(item: Item) -> str:
-    """The statements; what is named in them may have to be altered, as the upstream was."""
+    """The statements; where they name columns, that these may have been altered upstream."""
     try:
         statement = parse_statement(item.create_sql)
     except UserError:
@@ -27,7 +31,13 @@ def how_to_replace(item: Item) -> str:
     name = statement.name
     other = Name((*name.parts[:-1], f"{name.item}_new"))
     create = " ".join(replace(statement, name=other).render().splitlines())
-    return f"{create} ALTER TABLE {name} SWAP WITH {Name((other.item,))}; DROP TABLE {other};"
+    statements = f"{create} ALTER TABLE {name} SWAP WITH {Name((other.item,))}; DROP TABLE {other};"
+    named = (statement.columns, statement.text_columns, statement.exclude_columns, statement.partition_by)
+    return f"{statements} {_AS_THEY_WERE}" if any(named) else statements
 
 
+_AS_THEY_WERE = (
+    "It names columns as they were: leave out those that the upstream no longer has,"
+    " and use its new names for the others."
+)
 _SOMEHOW = "Create a second table on the same reference, then drop this one."

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from headwater.catalog.details import WebhookTable
 from headwater.catalog.state import Item
 from headwater.coordinator.api import Result
 from headwater.coordinator.queries import collect, drain, earliest
@@ -45,11 +46,12 @@ def writable(session: SqlSession, name: Name, verb: str = "insert into") -> Item
     full = names.full_name(item)
     if item.kind != "table":
         raise UserError(f"cannot {verb} {item.kind} '{full}'", "42809")
-    if item.source_id is not None:
+    webhook = isinstance(item.details, WebhookTable)
+    if item.source_id is not None or webhook:
         raise UserError(
             f"cannot {verb} non-writeable table '{full}'",
             "42809",
-            detail="Its rows come from its source alone.",
+            detail=f"Its rows come from its {'webhook' if webhook else 'source'} alone.",
         )
     return item
 
@@ -161,6 +163,7 @@ async def _open(session: SqlSession, query: Query, inputs: Inputs, not_before: i
         query,
         session.state,
         isolation,
+        session.allow,
         pinned=pinned,
         facts=session.system_facts,
         not_before=not_before,

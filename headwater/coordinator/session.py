@@ -12,13 +12,14 @@ they take long (beside.py).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headwater.catalog.builtin.facts import SystemFacts
+from headwater.catalog.rights import Need, Who, check, check_reads, role_as
 from headwater.catalog.snapshot import SessionNames
-from headwater.catalog.state import CatalogState
+from headwater.catalog.state import CatalogState, Role
 from headwater.coordinator import api, dispatch, system
 from headwater.coordinator.api import (
     CopyInSink,
@@ -36,7 +37,7 @@ from headwater.coordinator.sequence.cursors import OpenCursor
 from headwater.coordinator.showing import relation_text
 from headwater.coordinator.timestamps import Isolation
 from headwater.coordinator.transaction import Class, Savepoint, Transaction
-from headwater.coordinator.variables import SEVERITIES, Settings, duration_s
+from headwater.coordinator.variables import SEVERITIES, VARIABLES, Settings, duration_s
 from headwater.core.clock import secret_number, unique_name
 from headwater.core.errors import UserError
 from headwater.core.limits import PLAN_ATTEMPTS_MAX, WAIT_NOTICE_S
@@ -45,6 +46,7 @@ from headwater.core.relation import Column, shown_in
 from headwater.core.types import SqlType
 from headwater.formats.zones import working_zone
 from headwater.sql.parse import parse_statements
+from headwater.sql.select.plan.nodes import Query
 from headwater.sql.statement import shown_text
 from headwater.sql.statements.commit import Commit
 from headwater.sql.statements.execute import Execute
@@ -67,13 +69,14 @@ class SqlSession:
     """Implements `api.Session`."""
 
     def __init__(
-        self, coordinator: Coordinator, backend_pid: int, user: str, address: str, internal: bool
+        self, coordinator: Coordinator, backend_pid: int, role: Role, address: str, internal: bool
     ) -> None:
         self.coordinator = coordinator
         self.backend_pid = backend_pid
         self.secret_key = secret_number(31)
         self.session_id = unique_name()
-        self.user = user
+        self.user = role.name
+        self.role_id = role.id
         self.address = address
         self.internal = internal
         self.connected_at_ms = coordinator.clock.now_ms()
@@ -95,6 +98,15 @@ class SqlSession:
         self._several = False  # statements of one message are one transaction, from one COMMIT to the next
         self._running: asyncio.Task[Any] | None = None
         self._cancelled: str | None = None
+
+    def begin_with(self, values: Mapping[str, str]) -> None:
+        """Take what a client asked for when it connected; it is told what it does not get."""
+        refused = [(name, self.settings.start(name, value)) for name, value in values.items()]
+        for name, error in refused:
+            if error is not None:
+                known = name.lower() in VARIABLES
+                kept = f'The session has "{self.settings.get(name)}".' if known else "It is ignored."
+                self.notify(Notice("WARNING", error.message, error.sqlstate, kept, error.hint))
 
     # What the protocol asks
 
@@ -394,6 +406,30 @@ class SqlSession:
             return "serializable"
         return "strict serializable"
 
+    # What it may do
+
+    @property
+    def authority(self) -> CatalogState:
+        """The catalog that says who may do what: the newest, whatever a block has read before."""
+        return self.state if self.staging else self.coordinator.catalog.state
+
+    @property
+    def who(self) -> Who:
+        """On whose behalf everything is done; the operator may do everything."""
+        known = role_as(self.authority, self.role_id)
+        return Who(self.role_id, self.user, self.internal or known.superuser)
+
+    def allow(self, query: Query) -> None:
+        """UserError 42501 if it may not read what a query names."""
+        who, authority = self.who, self.authority
+        if not who.superuser:
+            check_reads(authority, who, query.named_ids)
+            gone = query.named_ids - authority.items.keys()  # dropped since a block has read
+            check_reads(self.state, who, gone)
+            cluster = authority.cluster_named(self.settings.get("cluster"))
+            if cluster is not None and not query.named_ids.isdisjoint(self.state.items):
+                check(authority, who, [Need("USAGE", ("cluster", cluster.id))])
+
     # What planning needs
 
     @property
@@ -434,7 +470,7 @@ class SqlSession:
             settings=tuple((variable.name, value) for variable, value in self.settings.all()),
             environment_id=self.coordinator.environment_id,
             position=lambda source, ts: self.coordinator.recency.position_at(self.names(), source, ts),
-            known=lambda kind, name: (kind, name) == ("role", self.user) or self.names().known(kind, name),
+            known=self.names().known,
             show=lambda text: relation_text(self.names(), text),
         )
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from headwater.catalog.rights import memberships_of
 from headwater.catalog.snapshot import SessionNames, with_article
-from headwater.catalog.state import Item
+from headwater.catalog.state import CatalogState, Item
 from headwater.coordinator.legacy_sources import subsources_of
 from headwater.coordinator.variables import find
 from headwater.core.errors import InvariantViolation, UserError
@@ -19,6 +20,7 @@ from headwater.sql.statements.create_subsource import CreateSubsource
 from headwater.sql.statements.show_columns import ShowColumns
 from headwater.sql.statements.show_create import ShowCreate
 from headwater.sql.statements.show_objects import ShowObjects
+from headwater.sql.statements.show_privileges import ShowPrivileges
 from headwater.sql.statements.show_variable import ShowVariable
 from headwater.sql.upstream import EXCLUDE_COLUMNS, TEXT_COLUMNS
 
@@ -43,9 +45,26 @@ _GLOBAL = {
 }
 
 
-def query_text(names: SessionNames, statement: ShowObjects | ShowColumns | ShowCreate) -> str:
+_RIGHTS = {
+    "privileges": (
+        "mz_show_all_privileges",
+        "grantor, grantee, database, schema, name, object_type, privilege_type",
+    ),
+    "default privileges": (
+        "mz_show_default_privileges",
+        "object_owner, database, schema, object_type, grantee, privilege_type",
+    ),
+    "role membership": ("mz_show_role_members", "role, member, grantor"),
+}
+
+
+def query_text(
+    names: SessionNames, statement: ShowObjects | ShowColumns | ShowCreate | ShowPrivileges
+) -> str:
     """The query that answers the SHOW."""
     match statement:
+        case ShowPrivileges():
+            return _privileges(names, statement)
         case ShowColumns():
             return _columns(names, statement)
         case ShowCreate():
@@ -100,6 +119,31 @@ def _objects(names: SessionNames, statement: ShowObjects) -> str:
         conditions.append(f"cluster = {quote_string(names.resolve_cluster(statement.cluster).name)}")
     inner = f"SELECT {columns} FROM mz_internal.{relation} WHERE {' AND '.join(conditions)}"
     return _filter(statement, inner, "name")
+
+
+def _privileges(names: SessionNames, statement: ShowPrivileges) -> str:
+    """What a role has is also what everybody has, and what the roles have that it is a member of."""
+    relation, columns = _RIGHTS[statement.what]
+    conditions = []
+    if statement.on is not None:
+        kinds = ("table", "view", "source") if statement.on == "table" else (statement.on,)
+        conditions.append(f"object_type IN ({', '.join(map(quote_string, kinds))})")
+    if statement.role is not None:
+        column = "member" if statement.what == "role membership" else "grantee"
+        holders = [*_roles_of(names.state, statement.role), *(("PUBLIC",) if column == "grantee" else ())]
+        conditions.append(f"{column} IN ({', '.join(map(quote_string, holders))})")
+    condition = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    inner = f"SELECT {columns} FROM mz_internal.{relation}{condition}"
+    where = None if statement.where is None else statement.where.text
+    return _filtered(inner, None, where, columns)
+
+
+def _roles_of(state: CatalogState, name: str) -> list[str]:
+    """A role and those that it is a member of, by name."""
+    role = state.role_named(name)
+    if role is None:
+        raise UserError(f'role "{name}" does not exist', "42704")
+    return sorted(state.roles[id_].name for id_ in memberships_of(state, role.id))
 
 
 def _filter(statement: ShowObjects, inner: str, order: str) -> str:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from headwater.catalog.details import Connection, Ingestion, ListedReference
-from headwater.catalog.state import CatalogState
+from headwater.catalog.state import CatalogState, Item
+from headwater.coordinator.variables import flag
 from headwater.core.errors import UserError
 from headwater.core.limits import TICK_INTERVAL_MS_MAX, TICK_INTERVAL_MS_MIN
+from headwater.core.protocol import RunIngestion
 from headwater.sources import SOURCE_TYPES
 from headwater.sources.contract import Reference
 from headwater.sources.dialects import CONNECTION_KINDS
+from headwater.sources.external import EXTERNAL_ONLY
+
+_EXTERNAL: Final = "storage_enforce_external_addresses"
 
 
 def check_interval(wanted_ms: int) -> None:
@@ -48,7 +53,12 @@ def full_options(state: CatalogState, options: Mapping[str, Any]) -> dict[str, A
     connection_id = options.get("connection_id")
     if connection_id is None:
         return dict(options)
-    return {**options, "connection": dict(state.items[connection_id].connection.options)}
+    return {**options, "connection": for_upstream(state, state.items[connection_id].connection.options)}
+
+
+def for_upstream(state: CatalogState, options: Mapping[str, Any]) -> dict[str, Any]:
+    """A connection's options as whoever connects is told of them: with where it may not go."""
+    return {**options, **({EXTERNAL_ONLY: True} if flag(state.system_variables, _EXTERNAL) else {})}
 
 
 def listed(references: Iterable[Reference]) -> tuple[ListedReference, ...]:
@@ -74,7 +84,8 @@ def with_registries(state: CatalogState, export: dict[str, Any]) -> dict[str, An
     ids = sorted(_registries_of(export["pinned"]["reference"]))
     if not ids:
         return export
-    options = {id_: dict(state.items[id_].connection.options) for id_ in ids if id_ in state.items}
+    found = [state.items[id_] for id_ in ids if id_ in state.items]
+    options = {item.id: for_upstream(state, item.connection.options) for item in found}
     return {**export, "options": [*export["options"], ["registries", options]]}
 
 
@@ -84,3 +95,17 @@ def _registries_of(value: Any) -> set[str]:
         return set()
     named = {value["registry"]} if isinstance(value.get("registry"), str) else set()
     return named.union(*map(_registries_of, value.values()))
+
+
+def ingestion_of(state: CatalogState, source: Item, exports: list[dict[str, Any]]) -> RunIngestion:
+    """What a cluster is told of a source."""
+    cluster = state.clusters.get(source.cluster_id or "")
+    return RunIngestion(
+        source.id,
+        source.ingestion.source_type,
+        full_options(state, source.ingestion.options),
+        source.ingestion.timestamp_interval_ms,
+        [with_registries(state, export) for export in exports],
+        cluster.name if cluster is not None else "quickstart",
+        cluster is not None and cluster.replication_factor == 0,
+    )

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headwater.catalog.builtin import facts as f
+from headwater.catalog.details import WebhookTable
+from headwater.catalog.rights import Need, has
 from headwater.catalog.state import CatalogState, Cluster, Item, replica_id, replica_ids
 from headwater.coordinator.functions import function_rows, operator_rows
 from headwater.coordinator.variables import in_unit
@@ -40,10 +42,10 @@ def facts(coordinator: Coordinator, session: SqlSession | None = None) -> f.Syst
         statistics_history=lambda: _statistics(coordinator, also_gone=True),
         frontiers=lambda: _frontiers(coordinator),
         upstream_logs=lambda: _upstream_logs(coordinator),
-        value_errors=lambda: coordinator.value_errors.shown(),
+        value_errors=lambda: _value_errors(coordinator, session),
         hydration_statuses=lambda: _hydration(coordinator),
         lag_history=coordinator.sampling.lag_history,
-        sessions=lambda: _sessions(coordinator),
+        sessions=lambda: _sessions(coordinator, session),
         subscriptions=lambda: tuple(feed.shown() for feed in coordinator.subscriptions.values()),
         settings=lambda: [] if session is None else _settings(session),
         functions=function_rows,
@@ -55,6 +57,7 @@ def facts(coordinator: Coordinator, session: SqlSession | None = None) -> f.Syst
         prepared_statements=lambda: [] if session is None else _prepared(session),
         cursors=lambda: [] if session is None else _cursors(session),
         locks=lambda: _locks(coordinator),
+        webhook_url=coordinator.webhooks.url,
     )
 
 
@@ -135,7 +138,8 @@ def _statistics(coordinator: Coordinator, also_gone: bool) -> Sequence[f.SourceS
     state, all_numbers = coordinator.catalog.state, coordinator.controller.health.numbers
     rows = []
     for id_, item in state.collections().items():
-        if item.collection_id != id_ or not (item.ingests or item.source_id):
+        webhook = isinstance(item.details, WebhookTable)
+        if item.collection_id != id_ or not (item.ingests or item.source_id or webhook):
             continue
         numbers = all_numbers.get(id_, Numbers())
         source = all_numbers.get(item.source_id, Numbers()) if item.source_id is not None else numbers
@@ -144,6 +148,7 @@ def _statistics(coordinator: Coordinator, also_gone: bool) -> Sequence[f.SourceS
         wider = None if item.widening is None else all_numbers.get(item.widening.export.table_id)
         readable = id_ in coordinator.controller.hydrated
         failed_at = coordinator.reads.failed_at(item)
+        indexed = _indexed(coordinator, item) if own and readable else (0, 0)
         latency_ms = numbers.gauge("rehydration_latency_ms", also_gone) if failed_at is None else None
         if latency_ms is None and readable and failed_at is None:
             latency_ms = source.gauge("rehydration_latency_ms", also_gone)  # it was there with its source
@@ -155,6 +160,7 @@ def _statistics(coordinator: Coordinator, also_gone: bool) -> Sequence[f.SourceS
                 numbers.counter("bytes_received") if own else 0,
                 numbers.counter("updates_staged") if own else 0,
                 numbers.counter("updates_committed") if own else 0,
+                *indexed,
                 rehydration_latency_ms=latency_ms,
                 snapshot_records_known=(wider or numbers).gauge("snapshot_records_known", also_gone),
                 snapshot_records_staged=(wider or numbers).gauge("snapshot_records_staged", also_gone),
@@ -168,6 +174,18 @@ def _statistics(coordinator: Coordinator, also_gone: bool) -> Sequence[f.SourceS
             )
         )
     return rows
+
+
+def _indexed(coordinator: Coordinator, item: Item) -> tuple[int, int]:
+    """Of a table that has the last message of each key: how many keys, and in how many bytes, when its
+    changes were last folded into its state.  Of others nothing."""
+    source = coordinator.catalog.state.items.get(item.source_id or "")
+    if source is None or item.export is None:
+        return 0, 0
+    if not SOURCE_TYPES[source.ingestion.source_type].snapshots_are_changes(item.export):
+        return 0, 0
+    state = coordinator.ledger.read_plan(item.collection_id, TIMESTAMP_END - 1).state
+    return sum(file.rows for file in state), sum(file.bytes for file in state)
 
 
 def _offset(coordinator: Coordinator, item: Item, failed_at: int | None, of_source: int | None) -> int | None:
@@ -312,11 +330,23 @@ def object_numbers(coordinator: Coordinator) -> Sequence[ObjectNumbers]:
     return found
 
 
-def _sessions(coordinator: Coordinator) -> Sequence[f.SessionRow]:
-    return [_session(coordinator, session) for session in coordinator.sessions.values()]
+def _value_errors(coordinator: Coordinator, asking: SqlSession | None) -> Sequence[f.ValueErrorRow]:
+    """Keys and values are parts of rows: those are shown to who may read their tables."""
+    return [
+        row
+        for row in coordinator.value_errors.shown()
+        if asking is not None and has(asking.authority, asking.who, Need("SELECT", ("item", row.table_id)))
+    ]
 
 
-def _session(coordinator: Coordinator, session: SqlSession) -> f.SessionRow:
+def _sessions(coordinator: Coordinator, asking: SqlSession | None) -> Sequence[f.SessionRow]:
+    return [_session(coordinator, session, asking) for session in coordinator.sessions.values()]
+
+
+def _session(coordinator: Coordinator, session: SqlSession, asking: SqlSession | None) -> f.SessionRow:
+    """What somebody runs is shown to members of their role; where subscriptions share a read, to nobody."""
+    member = Need("MEMBER", ("role", session.role_id))
+    shown = asking is not None and has(asking.authority, asking.who, member)
     host, _, port = session.address.rpartition(":")
     began_at_ms = None if session.transaction is None else session.transaction.began_at_ms
     return f.SessionRow(
@@ -329,7 +359,7 @@ def _session(coordinator: Coordinator, session: SqlSession) -> f.SessionRow:
         session.connected_at_ms,
         session.active,
         session.status,
-        session.query,
+        session.query if shown else "<insufficient privilege>",
         session.query_started_at_ms,
         session.state_changed_at_ms,
         session.query_started_at_ms if session.active and began_at_ms is None else began_at_ms,

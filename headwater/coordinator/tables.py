@@ -21,6 +21,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +37,7 @@ from headwater.formats.arrow import change_schema
 from headwater.observe.failpoints import failpoint
 from headwater.persist.files import write_file
 from headwater.persist.layout import change_file, claim_name
-from headwater.persist.ledger import TABLES, Ledger, WriterState
+from headwater.persist.ledger import TABLES, Ledger, Taken, WriterState
 from headwater.persist.store import DataStore
 
 
@@ -153,19 +154,30 @@ class TableWrites:
 
     # Appends
 
-    async def append(self, changes: Mapping[str, tuple[Relation, pa.Table]]) -> int:
+    async def append(
+        self,
+        changes: Mapping[str, tuple[Relation, pa.Table]],
+        taken: Mapping[str, Sequence[Taken]] = MappingProxyType({}),
+    ) -> int:
         """Make changes of one or more tables durable at one timestamp; the caller has the turn.
+
+        `taken` are the requests they are from, to be remembered as long as the ledger does.
 
         A thread cannot be stopped, and "cancelled" must mean that nothing was written: so this
         goes on to its end, whoever cancels.
         """
         ts = max(self._oracle.next_write(), self._writer.ts + 1)
         self._in_flight_ts, self._in_flight = ts, frozenset(changes)
-        return await to_the_end(self._commit(ts, changes))
+        return await to_the_end(self._commit(ts, changes, taken))
 
-    async def _commit(self, ts: int, changes: Mapping[str, tuple[Relation, pa.Table]]) -> int:
+    async def _commit(
+        self,
+        ts: int,
+        changes: Mapping[str, tuple[Relation, pa.Table]],
+        taken: Mapping[str, Sequence[Taken]],
+    ) -> int:
         try:
-            self._writer = await asyncio.to_thread(self._write, ts, changes)
+            self._writer = await asyncio.to_thread(self._write, ts, changes, taken)
             self._written(ts, changes)
         except TransientError as error:
             raise UserError(str(error), "58030", hint=error.hint) from error
@@ -204,7 +216,12 @@ class TableWrites:
         """The table is gone."""
         self._newest.pop(collection_id, None)
 
-    def _write(self, ts: int, changes: Mapping[str, tuple[Relation, pa.Table]]) -> WriterState:
+    def _write(
+        self,
+        ts: int,
+        changes: Mapping[str, tuple[Relation, pa.Table]],
+        taken: Mapping[str, Sequence[Taken]],
+    ) -> WriterState:
         files: dict[str, list[FileEntry]] = {}
         try:
             for collection_id, (relation, table) in changes.items():
@@ -218,7 +235,7 @@ class TableWrites:
             self._discard(files)
             raise
         try:
-            return self._ledger.append(TABLES, self._writer, ts, None, files)
+            return self._ledger.append(TABLES, self._writer, ts, None, files, taken=taken)
         except TransientError as error:
             return self._outcome(ts, files, error)
 

@@ -24,7 +24,7 @@ and files are removed only below it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -37,14 +37,15 @@ Isolation = Literal["strict serializable", "serializable"]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A read's timestamp; it `waits` when some input is not there yet."""
+    """A read's timestamp; it `waits` when some input is not there yet.  `first` is the earliest possible."""
 
     ts: int
     waits: bool
+    first: int
 
 
 def choose(
-    floor: int, sinces: Iterable[int], uppers: Iterable[int], ends: Iterable[int], isolation: Isolation
+    floor: int, sinces: Sequence[int], uppers: Iterable[int], ends: Iterable[int], isolation: Isolation
 ) -> Choice:
     """The timestamp of a read over inputs with these frontiers.
 
@@ -58,7 +59,7 @@ def choose(
     wanted = max(freshest, lowest)
     if isolation == "strict serializable":
         wanted = max(wanted, floor)
-    return Choice(wanted, waits=bool(bounded) and wanted > freshest)
+    return Choice(wanted, bool(bounded) and wanted > freshest, lowest if sinces else wanted)
 
 
 class Oracle:

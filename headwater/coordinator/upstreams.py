@@ -14,6 +14,7 @@ because everything it does has a bound.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,8 @@ from headwater.coordinator.api import Notice
 from headwater.coordinator.ddl import DdlScope, Question
 from headwater.core.errors import UserError
 from headwater.core.limits import UPSTREAM_QUESTIONS_CONCURRENT_MAX
-from headwater.sources.contract import Reference, Secrets, Unlisted
+from headwater.sources.contract import Options, Reference, Secrets, Unlisted
+from headwater.sources.dialect import any_number
 
 
 class Upstreams:
@@ -50,6 +52,7 @@ class Answer:
     references: tuple[Reference, ...]
     notices: tuple[Notice, ...] = ()
     unlisted: tuple[Unlisted, ...] = ()  # what was asked for and is no reference
+    check_room: Callable[[Sequence[Options]], None] = any_number  # Examined.check_room
 
 
 def answer_of(scope: DdlScope) -> Answer:

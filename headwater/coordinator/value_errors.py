@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -41,12 +41,11 @@ if TYPE_CHECKING:
 log = structlog.get_logger("value-errors")
 
 _VALUE_SHOWN_MAX = 60
+_NO_BYTES: Final = r"\x"  # in place of a key that is null
 _TEXTS = ("text", "varchar", "char")
 HINT = (
-    "Change or delete the row upstream, and reads go on by themselves. Or make the table again WITH"
-    " (ON VALUE ERROR = NULL){as_text} or with EXCLUDE COLUMNS ({column})."
+    "Change or delete the row upstream, and reads go on by themselves. Or make the table again WITH {ways}."
 )
-AS_TEXT = ", with TEXT COLUMNS ({column})"
 
 
 @dataclass(eq=False)
@@ -67,8 +66,13 @@ class Row:
 def _hint(relation: Relation, column: str) -> str:
     """What to do; a value that cannot be stored as text will not be by being named as one."""
     texts = {one.name for one in relation.columns if one.type.kind in _TEXTS}
-    as_text = "" if column in texts else AS_TEXT
-    return HINT.replace("{as_text}", as_text).format(column=quote_identifier(column))
+    ways, name = ["(ON VALUE ERROR = NULL)"], quote_identifier(column)
+    if column not in texts:
+        ways.append(f"with TEXT COLUMNS ({name})")
+    if column not in relation.key_names():
+        ways.append(f"with EXCLUDE COLUMNS ({name})")
+    *first, last = ways
+    return HINT.format(ways=f"{', '.join(first)} or {last}" if first else last)
 
 
 def error_of(table: str, relation: Relation, rows: list[Row]) -> BadRow:
@@ -89,6 +93,14 @@ def error_of(table: str, relation: Relation, rows: list[Row]) -> BadRow:
         " mz_internal.mz_source_value_errors lists all of them.",
         hint=_hint(relation, column) if column else None,
     )
+
+
+def _status(count: int, hint: str | None) -> tuple[str, str]:
+    """What everybody is shown, who may read the rows or not: why, and what to do."""
+    many = "or more " if count >= VALUE_ERRORS_SHOWN_MAX else ""
+    what = "1 row has a value" if count == 1 else f"{count} {many}rows have values"
+    listed = "mz_internal.mz_source_value_errors lists them."
+    return f"Source error: {what} that cannot be stored", f"{listed} {hint}" if hint else listed
 
 
 class ValueErrors:
@@ -150,9 +162,7 @@ class ValueErrors:
         rows = []
         for i, text_ in enumerate(told):
             shown = {name: column[i] for name, column in zip(keys, values, strict=True)}
-            if shown.get(KEY) is None:  # all keys but those that could not be stored
-                shown.pop(KEY, None)
-            rows.append(Row(_key(tuple(shown), list(shown.values())), flaws.from_text(text_)))
+            rows.append(_row(shown, flaws.from_text(text_), keyed=bool(relation.keys)))
         rows.sort(key=lambda row: (row.flaws.ts, row.key))
         self._answers[plan.collection_id] = (files, rows)
         return rows
@@ -199,7 +209,7 @@ class ValueErrors:
         name, told = coordinator.full_name(table), None
         if rows:
             first = error_of(name, plan.relation, rows)
-            told = (first.message, first.hint)
+            told = _status(len(rows), first.hint)
             if not before:
                 log.error("table cannot be read", table=name, error=first.message, rows=len(rows))
         elif before and not stopped:
@@ -218,6 +228,15 @@ class ValueErrors:
             for row in rows
             for column, flaw in row.flaws.columns.items()
         ]
+
+
+def _row(values: dict[str, str | None], found: Flaws, keyed: bool) -> Row:
+    """A row as people know it: of a key that could not be stored by what it was."""
+    lost = {name: flaw.value for name, flaw in found.columns.items() if keyed and name in values}
+    shown = values | lost
+    if lost or shown.get(KEY) in (None, _NO_BYTES):
+        shown.pop(KEY, None)
+    return Row(_key(tuple(shown), list(shown.values())), found)
 
 
 def _key(names: tuple[str, ...], values: list[str | None]) -> str:

@@ -38,6 +38,9 @@ class Variable:
     changeable: bool = True
     system: bool = False  # set with ALTER SYSTEM
     begins_as: str | None = None  # of one transaction: which variable's value it has at its beginning
+    waived: Callable[[str], bool] | None = (
+        None  # PostgreSQL takes it: a client that begins with it may come in
+    )
 
     @property
     def unit(self) -> str | None:
@@ -149,17 +152,53 @@ def _no_zone(text: str, detail: str | None = None) -> UserError:
     )
 
 
+_STYLES: Final = re.compile(r"iso|sql|postgres.*|german.*")
+_ORDERS: Final = re.compile(r"ymd|dmy|euro.*|mdy|us|noneuro.*")
+
+
+def _date_words(text: str) -> list[str]:
+    """The words of a style, as PostgreSQL reads them, in any order."""
+    return [word.strip().lower().strip("'\"") for word in text.strip("'\"").split(",")]
+
+
 def _style(text: str) -> str:
-    if "iso" not in text.lower():
+    orders = {"mdy", "us", "default"}
+    if not all(word in orders | {"iso"} or word.startswith("noneuro") for word in _date_words(text)):
         raise ValueError("'ISO, MDY'")
     return "ISO, MDY"
 
 
+def _is_style(text: str) -> bool:
+    words = _date_words(text)
+    chosen = [sum(map(bool, map(kind.fullmatch, words))) for kind in (_STYLES, _ORDERS)]
+    return max(chosen) <= 1 and sum(chosen) == len(words)
+
+
+_ENCODINGS: Final = re.compile(
+    "latin([1-9]|10)|iso8859([1-9]|1[0-6])|win(dows)?(125[0-8]|8[67]4|866|9(32|36|49|50))|koi8[ru]?|gb(k|18030)"
+    "|euc(cn|jp|jis2004|kr|tw)|s(hift)?jis(2004)?|mskanji|big5|johab|uhc|muleinternal|tcvn(5712)?|vscii|abc|alt"
+)
+
+
+def _encoding_word(text: str) -> str:
+    """As PostgreSQL reads it: only letters and digits count (asyncpg sends quotes along)."""
+    return "".join(filter(str.isalnum, text)).lower()
+
+
 def _encoding(text: str) -> str:
-    # As PostgreSQL reads it: only letters and digits count (asyncpg sends quotes along).
-    if "".join(filter(str.isalnum, text)).lower() not in ("utf8", "unicode"):
-        raise ValueError("'UTF8'")
-    return "UTF8"
+    word = _encoding_word(text)
+    if word not in ("utf8", "unicode", "sqlascii"):
+        raise ValueError("'UTF8' or 'SQL_ASCII', which are the same bytes")
+    # psql asks for SQL_ASCII in a terminal without a locale: nothing is converted, here as in PostgreSQL.
+    return "SQL_ASCII" if word == "sqlascii" else "UTF8"
+
+
+def _is_encoding(text: str) -> bool:
+    return _ENCODINGS.fullmatch(_encoding_word(text)) is not None
+
+
+def _is_interval_style(text: str) -> bool:
+    return text.lower() in ("sql_standard", "postgres_verbose", "iso_8601")
 
 
 SEVERITIES: Final = (
@@ -169,12 +208,19 @@ SEVERITIES: Final = (
 
 _VARIABLES: Final = (
     Variable("application_name", "", "Name of the client's program", reported="application_name"),
-    Variable("client_encoding", "UTF8", "Encoding of texts", _encoding, reported="client_encoding"),
+    Variable(
+        "client_encoding",
+        "UTF8",
+        "Encoding of texts",
+        _encoding,
+        reported="client_encoding",
+        waived=_is_encoding,
+    ),
     Variable("client_min_messages", "notice", "Least severity of messages sent", _one_of(*SEVERITIES)),
     Variable("cluster", "quickstart", "Cluster of new objects and reads", reported="cluster"),
     Variable("cluster_replica", "", "Replica that reads go to", reported="cluster_replica"),
     Variable("database", "materialize", "Current database", reported="database"),
-    Variable("datestyle", "ISO, MDY", "How dates are shown", _style, reported="DateStyle"),
+    Variable("datestyle", "ISO, MDY", "How dates are shown", _style, reported="DateStyle", waived=_is_style),
     Variable("extra_float_digits", "3", "Accepted for clients that set it", _integer, "integer"),
     Variable(
         "idle_in_transaction_session_timeout",
@@ -186,7 +232,12 @@ _VARIABLES: Final = (
         "integer_datetimes", "on", "Timestamps are integers", _boolean, "bool", "integer_datetimes", False
     ),
     Variable(
-        "intervalstyle", "postgres", "How intervals are shown", _one_of("postgres"), reported="IntervalStyle"
+        "intervalstyle",
+        "postgres",
+        "How intervals are shown",
+        _one_of("postgres"),
+        reported="IntervalStyle",
+        waived=_is_interval_style,
     ),
     Variable(
         "is_superuser", "off", "Whether the user may do everything", _boolean, "bool", "is_superuser", False
@@ -291,6 +342,14 @@ _VARIABLES: Final = (
         system=True,
     ),
     Variable(
+        "storage_enforce_external_addresses",
+        "off",
+        "Connections go to addresses of the open network only, and to none of the operator's own",
+        _boolean,
+        "bool",
+        system=True,
+    ),
+    Variable(
         "enable_unix_socket_connections",
         "off",
         "Connections whose HOST is a Unix socket: upstreams may take them for the server's own user",
@@ -310,6 +369,14 @@ _VARIABLES: Final = (
         for dialect in DIALECTS.values()
         for variant, variable in dialect.switches.items()
     ),
+    Variable(
+        "webhook_concurrent_request_limit",
+        "500",
+        "Requests for webhooks that may be in flight; others are told to come later",
+        _integer,
+        "integer",
+        system=True,
+    ),
     Variable("max_connections", "500", "Most clients at once", _integer, "integer", None, False),
 )
 
@@ -323,12 +390,16 @@ def find(name: str) -> Variable:
     lowered = name.lower()
     variable = VARIABLES.get(_ALIASES.get(lowered, lowered))
     if variable is None:
-        raise UserError(
-            f'unrecognized configuration parameter "{lowered}"',
-            "42704",
-            hint="SHOW ALL lists the parameters.",
-        )
+        raise _unknown(name)
     return variable
+
+
+def _unknown(name: str) -> UserError:
+    return UserError(
+        f'unrecognized configuration parameter "{name.lower()}"',
+        "42704",
+        hint="SHOW ALL lists the parameters.",
+    )
 
 
 def _of_sessions(name: str) -> Variable:
@@ -402,12 +473,20 @@ class Settings:
                 return layer[variable.name]
         return variable.default
 
-    def start(self, name: str, text: str) -> None:
-        """A value that came with the connection; clients may give there what SET does not take."""
+    def start(self, name: str, text: str) -> UserError | None:
+        """A value that came with the connection; or why it does not have it, if it can do without."""
+        if name.lower() not in VARIABLES:
+            return _unknown(name)
         variable = _of_sessions(name)
         if not variable.changeable:
             raise UserError(f'parameter "{variable.name}" cannot be changed', "55P02")
-        self._startup |= _of_beginnings({variable.name: checked(variable, text)})
+        try:
+            self._startup |= _of_beginnings({variable.name: checked(variable, text)})
+        except UserError as error:
+            if variable.waived is None or not variable.waived(text):
+                raise
+            return error
+        return None
 
     def identify(self, user: str, superuser: bool) -> None:
         """Whose session it is."""

@@ -25,6 +25,7 @@ from headwater.catalog.state import CatalogState, Item
 from headwater.coordinator.carrying import Change, carried_views, stays
 from headwater.core.errors import HeadwaterError, InvariantViolation, UserError
 from headwater.core.limits import RETRY_DELAY_S_MAX, WIDENING_LINGER_S
+from headwater.sources import SOURCE_TYPES
 from headwater.sources.contract import Export
 from headwater.sql.parse import parse_statement
 from headwater.sql.statements.create_table_from_source import CreateTableFromSource
@@ -51,7 +52,8 @@ def cut_over(state: CatalogState, item: Item) -> list[updates.Update]:
     added = widening.added
     text = replace(
         statement,
-        columns=(*statement.columns, *added) if statement.columns else (),
+        columns=widening.names or ((*statement.columns, *added) if statement.columns else ()),
+        encoding=statement.encoding.including(widening.include),
         text_columns=(*statement.text_columns, *widening.text_columns),
         exclude_columns=tuple(c for c in statement.exclude_columns if c not in added),
     ).render()
@@ -160,8 +162,13 @@ class Widenings:
             raise UserError("the table was dropped while columns were added to it", "42704")
         if item.collection_id != collection_id:
             reason = self._errors.pop(collection_id, "they were given up")
+            kind = self._coordinator.catalog.state.items[item.source_id or ""].ingestion.source_type
+            of_messages = SOURCE_TYPES[kind].grown is not None
+            second = (
+                " Create a second table from the source: it has what can be read now." if of_messages else ""
+            )
             raise UserError(
                 f'columns could not be added to table "{item.name}": {reason}',
                 "55000",
-                hint="The table is as it was.",
+                hint=f"The table is as it was.{second}",
             )

@@ -91,9 +91,14 @@ class Export:
         return Relation((*self.relation.columns, Column(name, JSONB)), self.relation.keys)
 
     @property
+    def odd_keys(self) -> bool:
+        """Whether some of its keys may be impossible to store."""
+        return bool(dict(self.options).get(_ODD_KEYS, False))
+
+    @property
     def kept(self) -> Relation:
         """The table's own columns, and the one that tells odd keys apart, if it has one."""
-        if not dict(self.options).get(_ODD_KEYS, False):
+        if not self.odd_keys:
             return self.relation
         keys = ((*self.relation.keys[0], len(self.relation.columns)),)
         return Relation((*self.relation.columns, Column(KEY, BYTEA)), keys)

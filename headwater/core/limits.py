@@ -12,6 +12,8 @@ TICK_INTERVAL_MS_MAX = 3_600_000
 TICK_ROWS_MAX = 1_000_000
 """A tick reads at most about this many changes; a range is cut only at a transaction's end."""
 TICK_TASKS_MAX = 8
+TICK_PART_HELD_BYTES_MAX = 128 * 1024 * 1024
+"""A part of a tick writes its changes to files when it holds about so much of them."""
 RETRY_DELAY_S_MIN = 0.25
 RETRY_DELAY_S_MAX = 5.0
 REFERENCE_CHECK_S = 15.0
@@ -51,6 +53,8 @@ VERIFY_COVER_S_MAX = 60.0
 """How long a verification waits for a source to reach what a snapshot shows."""
 VERIFY_ROWS_MAX = 1_000
 """Rows that differ are shown up to this many."""
+LOST_ROWS_SHOWN_MAX = 10
+"""So many rows at most are looked at to say why a table cannot have more columns."""
 SNAPSHOT_GROUP_CHUNKS_MAX = 32
 """Chunks of small tables are read together, up to so many by one task."""
 DELTA_COMMITS_CONCURRENT_MAX = 4
@@ -98,6 +102,8 @@ REGEX_QUICK_CHARACTERS_MAX = 1_000
 """With texts up to this long an expression of one repetition takes milliseconds, and need not be watched."""
 KERNEL_VALUE_BYTES_MAX = 64 * 1024 * 1024
 """The longest value that a function of ours takes or makes: a call for one such value holds Python's lock."""
+FOLDED_CHARACTERS_MAX = 16 * 1024
+"""Arrays of a longer constant are not made while a query is planned, when nothing can end it."""
 KERNEL_TEMPLATE_CHARACTERS_MAX = 16 * 1024
 """The longest template of to_char and the like."""
 KERNEL_BATCH_BYTES_MAX = 1024 * 1024 * 1024
@@ -172,6 +178,10 @@ SUBSCRIBE_QUEUE_BATCHES_MAX = 1_000
 SUBSCRIBE_QUEUE_BYTES_MAX = 128 * 1024 * 1024
 """A subscriber that is this far behind its hub is told so and ended (53200)."""
 
+# Roles
+DEPENDENTS_SHOWN_MAX = 20
+"""So many objects does an error list because of which a role cannot be dropped."""
+
 # Sessions
 CONNECTIONS_MAX = 500
 OPERATOR_CONNECTIONS_MAX = 50
@@ -190,6 +200,9 @@ STATEMENT_TOKENS_MAX = 2_000_000
 EXPRESSION_DEPTH_MAX = 200
 PLAN_COLUMNS_MAX = 20_000
 """A plan, with views and common tables inlined, puts out at most this many columns."""
+JOINED_RELATIONS_MAX = 64
+"""Of one join, with views inlined.  DuckDB looks for what follows from `a = b` and `b = c` in a time that
+grows with the cube of their number, a second for these, and cannot be stopped meanwhile."""
 GROUPING_SETS_MAX = 4096
 CUBE_ELEMENTS_MAX = 12
 GROUPING_ARGUMENTS_MAX = 31
@@ -205,6 +218,22 @@ STARTUP_S_MAX = 60.0
 """A client that has not said who it is by then is hung up on."""
 CONNECTIONS_STARTING_MAX = 100
 """Sockets beyond CONNECTIONS_MAX that may wait to be told so, or to cancel; more are closed unheard."""
+SASL_MESSAGE_BYTES_MAX = 1_024
+"""What a client says to log in."""
+LOGIN_FAILURES_FREE = 3
+"""Failed logins of a client at a user that cost nothing; then each waits, twice as long as the last,"""
+LOGIN_SPACING_S_MIN = 0.25
+LOGIN_SPACING_S_MAX = 8.0
+LOGIN_WAIT_S_MAX = 30.0
+"""but not longer than this: it is refused unseen instead."""
+LOGIN_FAILURES_FREE_OF_ADDRESS = 20
+"""Users that one address may get wrong before it waits at all of them."""
+LOGIN_FAILURES_S = 600.0
+"""Failed logins are forgotten after so long,"""
+LOGIN_FAILURES_KEPT_MAX = 10_000
+"""and the oldest when there are so many."""
+CERTIFICATE_CHECK_S = 2.0
+"""How often is looked whether there is another certificate."""
 SEND_BUFFER_BYTES = 64 * 1024
 """A result's bytes are gathered up to about this many before they are sent."""
 RECEIVE_BUFFER_BYTES_MAX = 256 * 1024
@@ -244,7 +273,33 @@ METADATA_RETRY_S = 0.02
 """and tries again after so long."""
 HTTP_SHUTDOWN_S_MAX = 2
 """Requests that run longer than this after a stop are cut off."""
-HTTP_CONNECTIONS_MAX = 500
+HTTP_CONNECTIONS_MAX = 1_000
+HTTP_HEAD_BYTES_MAX = 64 * 1024
+"""The line and the headers of a request,"""
+HTTP_HEAD_S_MAX = 60.0
+"""and how long they may take to come."""
+HTTP_BODY_BYTES_MAX = 5 * 1024 * 1024
+"""A request or a message of a websocket, and all messages of one that wait."""
+HTTP_BODY_S_MAX = 60.0
+"""How long a body may take to come."""
+HTTP_FIRST_MESSAGE_S_MAX = 60.0
+"""A websocket whose client has not said who it is by then is closed."""
+HTTP_MESSAGES_AHEAD_MAX = 100
+"""Messages of a websocket that wait for the one that runs."""
+
+# Webhooks
+WEBHOOK_BYTES_MAX = 256 * 1024 * 1024
+"""Bodies of requests that are not answered yet; who comes then is told to come later."""
+WEBHOOK_BATCH_BYTES_MAX = 32 * 1024 * 1024
+"""Bodies that are written with one append."""
+WEBHOOK_CHECK_S_MAX = 5.0
+"""How long a CHECK may take for the requests of a batch."""
+WEBHOOK_KEYS_MAX = 100_000
+"""Idempotency keys that a table remembers, the newest,"""
+WEBHOOK_KEY_S_MAX = 86_400.0
+"""for so long at most."""
+WEBHOOK_PATHS_MAX = 10_000
+"""Paths of requests of which it is remembered which table they mean."""
 
 # What a machine must have (doctor)
 MEMORY_AVAILABLE_BYTES_MIN = 3 * 1024 * 1024 * 1024
@@ -256,6 +311,8 @@ CLIENT_CONNECT_S_MAX = 5.0
 DEMO_START_S_MAX = 180.0
 DEMO_FIRST_ROWS_S_MAX = 120.0
 DEMO_POLL_S = 1.0
+DEMO_WRITE_S = 0.02
+DEMO_ORDERS_OPEN_MAX = 50
 
 # Secrets, and connections to upstreams
 SECRET_BYTES_MAX = 512 * 1024
@@ -347,6 +404,12 @@ KAFKA_LEADER_S_MAX = 5.0
 """How long a partition that was just made, or is moving, may have no leader while it is asked about."""
 KAFKA_ABSENT_S = 3.0
 """A topic that brokers have not known of for so long was deleted."""
+KAFKA_BEHIND_S = 30.0
+"""A topic that has ended for so long before what was read of it has lost that."""
+KAFKA_UNCOMMITTED_LOOK_S = 5.0
+"""How often it is looked whether an open transaction holds partitions back."""
+KAFKA_UNCOMMITTED_S = 60.0
+"""How long a transaction may do so before it is shown; producers let none last longer, unless told to."""
 KAFKA_SILENCE_S_MAX = 30.0
 """How long no message may come although there are some."""
 KAFKA_PART_MESSAGES_MIN = 50_000
@@ -358,6 +421,8 @@ KAFKA_BATCH_BYTES = 32 * 1024 * 1024
 """So many messages at once at most, and about so many bytes."""
 KAFKA_CONSUMERS_KEPT_MAX = 8
 """Consumers that a worker keeps for the next tick."""
+KAFKA_AHEAD_BYTES_MAX = 256 * 1024 * 1024
+"""Messages of partitions that are at the end of their stretch, kept while others are waited for."""
 KAFKA_FETCHED_AHEAD_KIB_MAX = 32 * 1024
 """What a consumer may fetch before it is asked for."""
 KAFKA_METADATA_S = 60.0
@@ -365,6 +430,9 @@ KAFKA_METADATA_S = 60.0
 KAFKA_METADATA_S_MAX = 3_600.0
 REGISTRY_ANSWER_S_MAX = 10.0
 """How long a schema registry may take to answer."""
+REGISTRY_ABSENT_S = 3.0
+"""How long a registry says that it has no schema before it is believed; not more often than the next."""
+REGISTRY_WAIT_EVERY_S = 60.0
 # Messages
 DECODE_SLICE_BYTES_MAX = 512 * 1024
 """Messages are decoded so many bytes at a time, which a processor's cache still holds,"""

@@ -3,6 +3,7 @@
     Read       of the upstream, at a moment of its own
     Copied     of another table of ours that has all the columns
     Widened    of a narrower table of ours; only further columns are read upstream, by key
+    Reread     of the upstream once more; a narrower table of ours tells whether it still has all of them
 
 A point is fixed while its source stands at a binding, and kept in the ledger until the table is
 readable: after a crash it says what was begun.  What a moment is only the kind of the upstream knows:
@@ -49,9 +50,18 @@ class Widened:
     seen: Mapping[str, Any] = field(default_factory=dict)
 
 
-Point = Read | Copied | Widened
+@dataclass(frozen=True, slots=True)
+class Reread:
+    """All rows are read of the upstream, and must be those of a narrower table of ours."""
 
-_TAGS: Final = {Read: "read", Copied: "copied", Widened: "widened"}
+    base_id: str
+    at: Any
+    seen: Mapping[str, Any] = field(default_factory=dict)
+
+
+Point = Read | Copied | Widened | Reread
+
+_TAGS: Final = {Read: "read", Copied: "copied", Widened: "widened", Reread: "reread"}
 
 
 def point_text(point: Point | None) -> str:
@@ -65,6 +75,8 @@ def point_text(point: Point | None) -> str:
             own = {"donor_id": donor_id}
         case Widened(base_id, columns, at, seen):
             own = {"base_id": base_id, "columns": list(columns)}
+        case Reread(base_id, at, seen):
+            own = {"base_id": base_id}
     return json.dumps({"rows": _TAGS[type(point)], **own, "at": at, "seen": seen}, sort_keys=True)
 
 
@@ -81,4 +93,6 @@ def point_from(text: str) -> Point | None:
             return Copied(value["donor_id"], at, seen)
         case "widened":
             return Widened(value["base_id"], tuple(value["columns"]), at, seen)
+        case "reread":
+            return Reread(value["base_id"], at, seen)
     raise InvariantViolation(f"a table's rows cannot be {value['rows']}")

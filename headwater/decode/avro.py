@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headwater.core import limits
-from headwater.core.errors import DefiniteError, UserError
+from headwater.core.errors import UserError
 from headwater.core.relation import Column
 from headwater.decode.avro_bytes import Cursor, Mask, Page
 from headwater.decode.avro_resolve import Reads, message_reader, spread
@@ -147,7 +147,7 @@ def _remembered(document: Document, schema_of: SchemaOf) -> Callable[[int], Foun
             return known[number]
         try:
             text = schema_of(number)
-        except (DefiniteError, UserError) as error:
+        except UserError as error:
             # It may be there tomorrow: this is not remembered.
             return f"schema with id {number} cannot be had: {error}"
         try:

@@ -22,7 +22,7 @@ class Decoded:
 
 
 SchemaOf = Callable[[int], str]
-"""The text of the registry's schema with an id; may raise TransientError."""
+"""The text of the registry's schema with an id; UserError if there is none, TransientError if nobody says."""
 
 Decoder = Callable[[pa.Array], Decoded]
 """Of a binary column without NULLs."""

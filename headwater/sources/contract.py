@@ -132,6 +132,9 @@ class SnapshotChunk:
     index: int  # below zero: of this point alone, and not counted at a later one
     rows_estimate: int
     details: Any = None
+    lane: int = (
+        0  # of chunks that are changes: only those of one lane come in the order in which they happened
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +151,9 @@ class Unlisted:
     hint: str
 
 
-ReadChunk = Callable[[SnapshotChunk], Iterator[pa.RecordBatch]]
+ReadChunk = Callable[[SnapshotChunk], Iterator[pa.RecordBatch | Received]]
 """The rows of a chunk, in state_schema, perhaps with FLAWS after it, or its changes in read_schema; each to
-its end before the next."""
+its end before the next.  `Received` says what they were upstream, where it is not so many rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +260,7 @@ class SourceType:
     """What statuses name its errors after.  Texts of its TransientErrors begin with it and a colon: others
     may come from the disk or from Spark."""
     title: Callable[[Options], str]  # in messages: "multi-output load generator"
-    progress_columns: tuple[Column, ...]
+    progress_columns: Callable[[Options], tuple[Column, ...]]  # of the source as a relation
     progress_rows: Callable[[Any], list[tuple[Any, ...]]]  # frontier in JSON form -> rows of the source
     frontier_from_json: Callable[[Any], Frontier]
     offset: Callable[[Frontier], int | None]  # one number for lag statistics; None at the end
@@ -280,8 +283,9 @@ class SourceType:
     position: Callable[[Options, Secrets, int], Frontier]
     """(options, secrets, now in ms) -> where the upstream is: all that is committed by now lies before it.
     The reader comes to it also if nothing happens there any more.  Has a bound in time; needs no reader."""
-    position_from_text: Callable[[str], Frontier]
-    """A position as people and progress relations write it; ValueError says what it takes."""
+    position_from_text: Callable[[Options, str], Frontier]
+    """A position as people and progress relations write it, of a source with these options; ValueError says
+    what it takes."""
     reached: Callable[[Frontier, Frontier], bool]
     """Whether a source that stands at the first has read everything before the second."""
     retained: Callable[[Options, Secrets], Retained] | None = None
@@ -290,6 +294,11 @@ class SourceType:
     resync: Callable[[Options, Secrets], Options] | None = None
     """What must be other in its options for a source to begin anew, whatever was lost between it and its
     upstream; its tables are brought up to date.  None: it cannot begin anew."""
+    forgotten: Callable[[Options, Secrets, Export, Point], str | None] = lambda *_: None
+    """Why a table may rightly have rows that reading everything again at a point does not bring; None: it may
+    not."""
+    retied: Callable[[Options, Pinned], Pinned] = lambda options, pinned: pinned
+    """What is pinned of a table of a source that begins anew with these options."""
     unlisted: Callable[[Options, Secrets, str], tuple[Unlisted, ...]] = lambda options, secrets, name: ()
     """What the upstream has of this name that is no reference."""
     single_output: Callable[[Options], bool] = lambda options: False
@@ -300,6 +309,16 @@ class SourceType:
     snapshots_are_changes: Callable[[Export], bool] = lambda export: False
     """Whether chunks are changes, as ticks have them, of which several may be of one key: a state is made of
     all of them together, in the order of the chunks."""
+    grown: Callable[[Export, Reference, tuple[str, ...]], Reference] | None = None
+    """Where what comes are messages: the reference as its clauses come to now, as a table that was made with
+    earlier schemas goes on with it, with more columns; UserError if it cannot."""
+    places_in: Callable[[Export, Export, bool], tuple[int, ...] | None] | None = None
+    """(donor, export of the same reference, whether rows may have flaws) -> for each column of the export its
+    place in the donor, where their rows are the same; None: they are not.  Without it columns are told by
+    their names, and rows with flaws are not alike."""
+    snapshots_in_positions: bool = False
+    """Whether it is told in places of the upstream how far a snapshot is: in `rows_estimate` of chunks, of
+    which not each place need be a row."""
     metadata_columns: Callable[[Options], tuple[Column, ...]] = lambda options: ()
     """Columns that a table may INCLUDE although no reference lists them."""
     pin: Callable[[Reference, tuple[str, ...], tuple[str, ...]], Reference] | None = None

@@ -53,6 +53,14 @@ class Header:
 Metadata = MessagePart | Header
 """What is written after INCLUDE."""
 
+INCLUDABLE: Final = {
+    "partition": MessagePart("partition"),
+    "offset": MessagePart("offset"),
+    "timestamp": MessagePart("timestamp"),
+    "headers": MessagePart("headers"),
+}
+"""What every message has, whatever its formats."""
+
 EnvelopeType = Literal["none", "debezium", "upsert", "materialize"]
 
 
@@ -110,6 +118,11 @@ class Encoding:
         """The connections that the formats name, the key's first."""
         connections = (connection_of(format_) for format_ in (self.key_format, self.value_format))
         return tuple(name for name in connections if name is not None)
+
+    def including(self, parts: tuple[str, ...]) -> Encoding:
+        """The same with more parts of messages, under their own names."""
+        more = tuple(INCLUDABLE[part] for part in parts)
+        return replace(self, include=(*self.include, *more))
 
     def rename(self, mapping: Callable[[Name], Name]) -> Encoding:
         """The same with other names for the connections."""

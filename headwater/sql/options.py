@@ -120,7 +120,7 @@ def render_values(values: Iterable[tuple[str, object]]) -> str:
 def _render_value(option: str, value: object) -> str:
     if option == "RETAIN HISTORY":
         return f"FOR {value}"
-    if option == "AVAILABILITY ZONES" and isinstance(value, tuple):  # texts, which may be longer than a name
+    if option in ("AVAILABILITY ZONES", "TOPICS") and isinstance(value, tuple):  # texts, and no names of ours
         return f"({', '.join(map(quote_string, value))})"
     match value:
         case bool():
@@ -215,6 +215,11 @@ def column_names(cursor: Cursor) -> tuple[str, ...]:
 def qualified_names(cursor: Cursor) -> tuple[Name, ...]:
     """`(t.a, s.t.b)`: columns, each of a table that is named too; possibly empty."""
     return _sequence(cursor, lambda: cursor.name(parts_max=NAME_PARTS_MAX + 1))
+
+
+def strings(cursor: Cursor) -> tuple[str, ...]:
+    """`('a', b)` or `['a', b]`, possibly empty."""
+    return _sequence(cursor, cursor.string_or_identifier)
 
 
 def integers(cursor: Cursor) -> tuple[int, ...]:

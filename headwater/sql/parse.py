@@ -29,10 +29,11 @@ from headwater.sql.statements import STATEMENT_FILES
 from headwater.sql.statements.show_columns import ShowColumns
 from headwater.sql.statements.show_create import ShowCreate
 from headwater.sql.statements.show_objects import ShowObjects
+from headwater.sql.statements.show_privileges import ShowPrivileges
 from headwater.sql.statements.show_variable import ShowVariable
 from headwater.sql.words import ANYTHING, NAME, Branch, tree
 
-Show = ShowColumns | ShowCreate | ShowObjects | ShowVariable
+Show = ShowColumns | ShowCreate | ShowObjects | ShowPrivileges | ShowVariable
 """The statements that can be relations: `SELECT * FROM (SHOW TABLES)`."""
 
 _Parse = Callable[[Cursor], Statement]

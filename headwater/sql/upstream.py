@@ -42,7 +42,7 @@ is told where they belong."""
 
 _REFUSED: Final = {
     "SQL SERVER": "SQL SERVER sources not supported",
-    "WEBHOOK": "WEBHOOK sources not yet supported",
+    "WEBHOOK": "WEBHOOK sources not supported in this form",
 }
 _REFUSED_HIDDEN: Final = {"FILE": "FILE sources not supported"}
 
@@ -56,7 +56,7 @@ class Grammar:
     variants: tuple[str, ...] = ()  # one of these comes after the words
     connected: bool = False  # CONNECTION and a name come after the words
     unwritten: tuple[str, ...] = ()  # options that are read, but never kept
-    single: Callable[[str | None], bool] = lambda variant: False  # whether a variant has one output only
+    single: Callable[[Upstream], bool] = lambda upstream: False  # whether it has one output only
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Upstream:
     @property
     def single(self) -> bool:
         """Whether there is one output only, as far as what is written tells."""
-        return _GRAMMARS[self.words].single(self.variant)
+        return _GRAMMARS[self.words].single(self)
 
     def with_options(self, values: Mapping[str, Any]) -> Upstream:
         """With these options; None and nothing take one away."""

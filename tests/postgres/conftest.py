@@ -48,6 +48,18 @@ def database(postgres: PostgresServer) -> Iterator[Database]:
         server.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(made.role)))
 
 
+@pytest.fixture
+def bytes_database(postgres: PostgresServer, database: Database) -> Iterator[Database]:
+    """One whose texts are in no encoding."""
+    name = f"{database.name}_bytes"
+    database.run(f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+    made = Database(postgres, name)
+    made.run("SET client_encoding TO 'UTF8'")
+    yield made
+    made.connection.close()
+    database.run(f"DROP DATABASE {name} WITH (FORCE)")
+
+
 ACCESS = """
 host all guarded 127.0.0.1/32 scram-sha-256
 host all all 127.0.0.1/32 trust

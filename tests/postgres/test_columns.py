@@ -67,6 +67,7 @@ def test_a_list_of_columns_says_which_are_taken_and_in_which_order(
             f" (REFERENCE = {database.name}.public.t) WITH (TEXT COLUMNS = (address));"
             f" ALTER TABLE {full} SWAP WITH w_new; DROP TABLE {full}_new;"
         )
+        assert "leave out those that the upstream no longer has" in Refusal(here, "SELECT * FROM w").hint
         here.run(f"DROP TABLE w; {text.replace('.t (name', '.again (name')}")
         here.run("ALTER TABLE again ADD COLUMN m")
         here.follows("again", "t", columns="name, n, id, m")

@@ -270,7 +270,7 @@ def test_a_partition_that_may_not_be_read_is_told_of_with_the_others(database: D
 def test_a_server_without_room_for_another_source_is_told_of(database: Database) -> None:
     database.run("CREATE TABLE t (a int PRIMARY KEY)", "CREATE PUBLICATION p FOR TABLE t")
     before = look(database)
-    check_room(before)
+    check_room(before, database.options(), ())
     slot = f"room_{database.name}"
     database.run(f"SELECT pg_create_physical_replication_slot('{slot}')")
     try:
@@ -283,7 +283,8 @@ def test_a_server_without_room_for_another_source_is_told_of(database: Database)
         (replace(before, slots_left=0), "replication slot"),
         (replace(before, senders_left=0), "WAL sender"),
     ):
-        assert refused(check_room, facts).message == f"{PREFIX}server has no {what} left"
+        error = refused(check_room, facts, database.options(), ())
+        assert error.message == f"{PREFIX}server has no {what} left"
 
 
 def test_privileges_on_the_columns_that_are_taken_suffice(database: Database) -> None:

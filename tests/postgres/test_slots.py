@@ -250,3 +250,31 @@ def test_an_idle_table_beside_a_busy_one_does_not_keep_the_log(
                 )
 
             eventually(lambda: let_go(written), every_s=0.5)  # noqa: B023
+
+
+def test_a_slot_that_another_source_has_only_named_is_not_free(
+    server: HeadwaterServer, database: Faulty
+) -> None:
+    here = Following(server, database)
+    here.run("CREATE CLUSTER later (REPLICATION FACTOR 0)")
+    made = [f"room_{n}_{database.name}" for n in range(100)]
+    taken = 0
+    try:
+        while database.value("SHOW max_replication_slots") != str(
+            database.value("SELECT count(*) FROM pg_replication_slots") + 1
+        ):
+            database.run(f"SELECT pg_create_physical_replication_slot('{made[taken]}')")
+            taken += 1
+        text = "CREATE SOURCE {} IN CLUSTER later FROM POSTGRES CONNECTION pg (PUBLICATION 'p')"
+        here.run(text.format("first"))
+        with pytest.raises(
+            psycopg.errors.ConfigurationLimitExceeded, match="no replication slot left"
+        ) as told:
+            here.run(text.format("second"))
+        assert "1 of them is for other sources that begin later" in str(told.value.diag.message_detail)
+        here.run("DROP SOURCE first", text.format("second"))
+    finally:
+        for name in made[:taken]:
+            database.run(f"SELECT pg_drop_replication_slot('{name}')")
+        here.run("DROP SOURCE IF EXISTS first", "DROP SOURCE IF EXISTS second", "DROP CLUSTER later")
+        here.close()

@@ -91,6 +91,7 @@ FIRST: Final[dict[str, tuple[str, ...]]] = {
 }
 LAST: Final[dict[str, tuple[str, ...]]] = {
     "alter_cluster": ("DROP CLUSTER ingest CASCADE",),
+    "alter_default_privileges": ("DROP OWNED BY viewers",),
     "create_cluster": ("DROP CLUSTER ingest CASCADE",),
     "set_variable": ("RESET cluster", "DROP CLUSTER ingest CASCADE"),
     "alter_system": ("ALTER SYSTEM RESET ALL",),

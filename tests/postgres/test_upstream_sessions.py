@@ -22,7 +22,6 @@ from tests.postgres.asking import listed, no_secrets
 from tests.support.database import Database
 from tests.support.faulty import check_running, check_stalled, status
 from tests.support.following import Following, following, value_error_of
-from tests.support.postgres import PostgresServer
 from tests.support.server import HeadwaterServer, eventually
 
 HOSTILE = (
@@ -34,7 +33,7 @@ HOSTILE = (
     *("default_transaction_isolation = serializable", "default_transaction_read_only = on"),
     *("default_transaction_deferrable = on", "exit_on_error = on", "client_encoding = 'LATIN1'"),
     *("statement_timeout = '1ms'", "lock_timeout = '1ms'", "idle_session_timeout = '5s'"),
-    "idle_in_transaction_session_timeout = '1ms'",
+    *("idle_in_transaction_session_timeout = '1ms'", "wal_sender_timeout = '1ms'"),
 )
 VALUES = (
     "timestamptz '2024-06-01 12:00+05:30', date '2024-02-03', interval '1 year 2 days 03:04:05.678',"
@@ -45,18 +44,6 @@ COLUMNS = (
     "at timestamptz, day date, span interval, f float8, b bytea, m money, r regclass, x xml, a text[],"
     " d daterange[], t time"
 )
-
-
-@pytest.fixture
-def bytes_database(postgres: PostgresServer, database: Database) -> Iterator[Database]:
-    """One whose texts are in no encoding."""
-    name = f"{database.name}_bytes"
-    database.run(f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
-    made = Database(postgres, name)
-    made.run("SET client_encoding TO 'UTF8'")
-    yield made
-    made.connection.close()
-    database.run(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @contextmanager

@@ -58,6 +58,9 @@ def test_a_row_with_a_value_that_cannot_be_stored_fails_reads_until_it_is_gone(
         assert "with TEXT COLUMNS (at) or with EXCLUDE COLUMNS (at)" in str(told.value.diag.message_hint)
         listed(here, [("far", "(id)=(2)", "at", FAR)])
         eventually(lambda: status(here, "far") == "stalled", within_s=EQUAL_S_MAX)
+        # Statuses are for everybody, who may read the table or not.
+        shown = here.value("SELECT error FROM mz_internal.mz_source_statuses WHERE name = 'far'")
+        assert shown == "Source error: 1 row has a value that cannot be stored"
         database.run("INSERT INTO beside VALUES (1)")
         here.follows("beside")
         database.run("UPDATE far SET at = '2025-01-01' WHERE id = 2")
@@ -136,6 +139,11 @@ def test_the_owner_of_a_table_may_want_null_instead(server: HeadwaterServer, dat
         )
         assert here.value("SELECT lost->>'at' FROM told WHERE id = 1") == FAR
         assert here.value("SELECT count(*) FROM told WHERE lost IS NULL") == 1
+        here.run("SET read_engine = spark")
+        with pytest.raises(psycopg.errors.FeatureNotSupported) as refused:
+            here.rows("SELECT 1 FROM told")
+        assert "after such rows are corrected" in str(refused.value.diag.message_hint)
+        here.run("SET read_engine = auto")
         assert "ON VALUE ERROR = COLUMN lost" in str(here.rows("SHOW CREATE TABLE told")[0][1])
         database.run("UPDATE odd SET at = '2025-01-01' WHERE id = 1")
 

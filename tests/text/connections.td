@@ -200,8 +200,8 @@ CREATE CONNECTION materialize.$schema.old\nTO POSTGRES (HOST = 'other.example', 
 ! ALTER CONNECTION pg ROTATE KEYS;
 0A000: ALTER CONNECTION ... ROTATE KEYS not yet supported
 
-! ALTER CONNECTION pg OWNER TO materialize;
-0A000: ALTER CONNECTION ... OWNER TO not yet supported
+= ALTER CONNECTION pg OWNER TO materialize;
+ALTER CONNECTION
 
 ! ALTER CONNECTION nothing SET (PORT 1);
 42704: unknown catalog item 'nothing'

@@ -18,6 +18,9 @@
 DETAIL: "materialize.$schema.t" can be read from ... on; the query asks for 1.
 
 > SELECT count(*) FROM t AS OF AT LEAST 1;
+0
+
+> SELECT count(*) FROM t AS OF AT LEAST now();
 2
 
 > SELECT count(*) FROM t AS OF now();

@@ -90,8 +90,8 @@ NOTICE: secret "nothing" does not exist, skipping
 ! ALTER SECRET plain;
 42601: ...
 
-! ALTER SECRET plain OWNER TO materialize;
-0A000: ALTER SECRET ... OWNER TO not yet supported
+= ALTER SECRET plain OWNER TO materialize;
+ALTER SECRET
 
 = ALTER SECRET decoded RENAME TO renamed;
 ALTER SECRET

@@ -48,6 +48,23 @@ other> DELETE FROM t WHERE a = 3;
 
 > ROLLBACK;
 
+# From a moment on that can still be read, nothing is left out.
+> CREATE TABLE remembered (a int) WITH (RETAIN HISTORY FOR '1 hour');
+
+> INSERT INTO remembered VALUES (1);
+
+> INSERT INTO remembered VALUES (2);
+
+> BEGIN;
+
+> DECLARE c CURSOR FOR SUBSCRIBE remembered WITH (SNAPSHOT = false) AS OF AT LEAST 1;
+
+> FETCH 2 c WITH (timeout = '10s');
+... | 1 | 1
+... | 1 | 2
+
+> ROLLBACK;
+
 # Progress.
 > BEGIN;
 

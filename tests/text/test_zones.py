@@ -19,6 +19,7 @@ import pytest
 
 from headwater.coordinator.variables import checked, find
 from headwater.core.errors import UserError
+from headwater.formats.abbreviations import abbreviations
 from headwater.formats.zones import Zone, zone
 from tests.support.postgres import running
 
@@ -109,3 +110,11 @@ def test_names_and_clocks_are_those_of_postgresql(postgres: psycopg.Connection[A
         assert row is not None
         given = np.array(seconds, np.int64) * SECOND_US
         assert (found.from_clock(given) // SECOND_US).tolist() == row[0], name
+
+
+def test_abbreviations_are_listed_as_postgresql_lists_them(postgres: psycopg.Connection[Any]) -> None:
+    wanted = postgres.execute(
+        "SELECT abbrev, extract(epoch FROM utc_offset)::int, is_dst, extract(epoch FROM now())::int8"
+        ' FROM pg_timezone_abbrevs ORDER BY abbrev COLLATE "C"'
+    ).fetchall()
+    assert abbreviations(wanted[0][3] * SECOND_US) == [row[:3] for row in wanted]

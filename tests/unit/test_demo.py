@@ -94,10 +94,10 @@ def test_a_table_that_cannot_be_read_yet_is_waited_for(monkeypatch: pytest.Monke
     client = object.__new__(Client)
     for waiting in ("55000", "57014"):
         sqlstate = waiting
-        assert demo.read(client) is None
+        assert demo.read(client, demo.AUCTIONS) is None
     sqlstate = "42P01"
     with pytest.raises(UserError):
-        demo.read(client)
+        demo.read(client, demo.AUCTIONS)
 
 
 class QuickClock:
@@ -118,8 +118,8 @@ class QuickClock:
 
 
 def watch(monkeypatch: pytest.MonkeyPatch, frames: list[demo.Frame | None], clock: QuickClock) -> None:
-    monkeypatch.setattr(demo, "read", lambda _: frames.pop(0) if len(frames) > 1 else frames[0])
-    demo._watch(object.__new__(Client), 20.0, False, clock)
+    monkeypatch.setattr(demo, "read", lambda *_: frames.pop(0) if len(frames) > 1 else frames[0])
+    demo._watch(object.__new__(Client), demo.AUCTIONS, 20.0, False, clock)
 
 
 def test_the_time_begins_with_the_first_rows_that_are_newer_than_the_demo(
@@ -145,7 +145,7 @@ def test_a_frame_is_drawn_with_counts_and_the_best_auctions() -> None:
 
     with open(os.devnull, "w") as nowhere:
         console = Console(record=True, width=80, file=nowhere)
-        console.print(demo.drawing(FRAME))
+        console.print(demo.drawing(FRAME, demo.AUCTIONS))
     drawn = console.export_text()
     assert "tables at 08:00:12 UTC" in drawn
     assert "City Bar Crawl" in drawn

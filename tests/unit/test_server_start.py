@@ -64,7 +64,7 @@ def test_the_demo_shows_why_its_server_has_not_started(tmp_path: Path) -> None:
 
 
 def test_an_address_that_is_not_of_this_machine_is_named(tmp_path: Path) -> None:
-    said = refused(tmp_path / "data", "--sql-address", "192.0.2.1:6875")
+    said = refused(tmp_path / "data", "--sql-address", "192.0.2.1:6875", "--trust-network")
     assert 'could not listen for SQL on "192.0.2.1:6875"' in said
 
 
@@ -120,3 +120,26 @@ def test_statements_that_are_not_utf8_are_refused_with_the_place(tmp_path: Path)
     assert done.returncode == 1
     assert f'"{file}" is not UTF-8 at byte 8' in done.stderr
     assert "iconv" in done.stderr
+
+
+@pytest.mark.parametrize("option", ADDRESSES)
+def test_nobody_at_another_machine_is_trusted_by_chance(tmp_path: Path, option: str) -> None:
+    said = refused(tmp_path / "data", option, "0.0.0.0:0")
+    assert f'whoever reaches {option} "0.0.0.0:0" could do everything' in said
+    assert "--trust-network" in said.partition("HINT:")[2]
+    assert ("--auth password" in said) == (option != "--internal-sql-address")
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("--auth certificate", "clients cannot show certificates"),
+        ("--tls-certificate {0}/nowhere --tls-key {0}/nowhere", 'nowhere" cannot be used: no such file'),
+        ("--auth password --admin-password-file {0}/nowhere", "could not read --admin-password-file"),
+        ("--auth password --admin-password-file {0}/empty", "has no password in its first line"),
+    ],
+)
+def test_ways_in_that_lead_nowhere(tmp_path: Path, words: str, why: str) -> None:
+    (tmp_path / "empty").write_text("\n")
+    assert why in refused(tmp_path / "data", *words.format(tmp_path).split())

@@ -116,7 +116,7 @@ def _progress_rows(frontier: Any) -> list[tuple[Any, ...]]:
     return [(OffsetFrontier.from_json(frontier).offset,)]
 
 
-def _position_from_text(text: str) -> Frontier:
+def _position_from_text(options: Options, text: str) -> Frontier:
     if not text.isascii() or not (text.isdigit() or text == str(OffsetFrontier(None))):
         raise ValueError("a count of offsets, as the source's own relation has it")
     return OffsetFrontier(int(text) if text.isdigit() else None)
@@ -126,7 +126,7 @@ KIND = SourceType(
     name=read.SOURCE_TYPE,
     namespace="generator",
     title=lambda options: "load generator" if single_output(options) else "multi-output load generator",
-    progress_columns=(Column("offset", UINT8),),
+    progress_columns=lambda options: (Column("offset", UINT8),),
     progress_rows=_progress_rows,
     frontier_from_json=OffsetFrontier.from_json,
     offset=read.offset_of,

@@ -29,5 +29,5 @@ GRAMMAR: Final = Grammar(
         "BATCH SIZE": integer,
     },
     variants=("AUCTION", "MARKETING", "TPCH", "COUNTER", "CLOCK", "DATUMS", "KEY VALUE"),
-    single=lambda variant: variant in ("COUNTER", "CLOCK", "DATUMS", "KEY VALUE"),
+    single=lambda upstream: upstream.variant in ("COUNTER", "CLOCK", "DATUMS", "KEY VALUE"),
 )

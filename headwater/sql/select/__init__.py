@@ -22,7 +22,7 @@ from dataclasses import replace
 from headwater.core.errors import UserError
 from headwater.core.names import Names, SessionFacts
 from headwater.core.relation import Column
-from headwater.core.types import SqlType
+from headwater.core.types import BOOL, SqlType
 from headwater.sql.select.bind.clause import Clause, Collected
 from headwater.sql.select.bind.coerce import assign, require_assignable, resolved_unknown
 from headwater.sql.select.bind.expression import bind
@@ -50,6 +50,7 @@ from headwater.sql.select.plan.nodes import (
     OutputColumn,
     Project,
     Query,
+    Scan,
     Values,
 )
 from headwater.sql.select.plan.pinning import pin_moments
@@ -67,6 +68,7 @@ __all__ = [
     "narrow",
     "picked_columns",
     "pin_moments",
+    "plan_condition",
     "plan_expression",
     "plan_query",
     "qualify",
@@ -155,6 +157,38 @@ def plan_expression(
 
 
 @deep
+def plan_condition(
+    text: str,
+    names: Names,
+    facts: SessionFacts,
+    relation_id: str,
+    columns: tuple[Column, ...],
+    number: Column,
+    offset: int = 0,
+) -> Query:
+    """Plan a condition over the rows of a relation: a query of each row's `number` and whether it holds.
+
+    The relation has these columns, which the condition may name, and the number, which it may not.
+    """
+    planning = _planning(names, facts, ())
+    outputs = tuple(planning.column(column.name, column.type) for column in columns)
+    seen = RangeItem(None, (), tuple(RangeColumn(c.name, reference(c)) for c in outputs))
+    clause = Clause(planning, Scope((seen,)), "CHECK expressions", Collected())
+    try:
+        syntax = parse_scalar(text)
+        value = assign(planning, bind(clause, syntax), BOOL, "CHECK", syntax.at)
+    except UserError as error:
+        if error.position:
+            error.position += offset
+        raise
+    planning.relation_ids.add(relation_id)
+    row = planning.column(number.name, number.type)
+    shown, holds = planning.column(number.name, number.type), planning.column("holds", BOOL)
+    made = Project(Scan(relation_id, relation_id, (*outputs, row)), ((shown, reference(row)), (holds, value)))
+    return _query(planning, BoundQuery(made, (shown, holds)))
+
+
+@deep
 def cast_output(query: Query, targets: tuple[Column, ...]) -> Query:
     """The query with its output cast to columns, as an assignment would."""
     if len(query.output) != len(targets):
@@ -202,6 +236,7 @@ def _query(planning: Planning, bound: BoundQuery) -> Query:
         frozenset(planning.relation_ids),
         planning.uses_mz_now,
         frozenset(planning.view_ids),
+        frozenset(planning.named_ids),
         zone=planning.facts.zone,
         moments=tuple(planning.moments),
     )

@@ -218,7 +218,7 @@ def covers(frontier: Frontier, at: Any) -> bool:
     return Lines(at) <= frontier if isinstance(frontier, Lines) else False
 
 
-def position_from_text(text: str) -> Frontier:
+def position_from_text(options: Options, text: str) -> Frontier:
     found = json.loads(text)
     if not isinstance(found, dict):
         raise ValueError("an object with the number of lines of each file")
@@ -233,7 +233,7 @@ KIND = SourceType(
     name=NAME,
     namespace=NAME,
     title=lambda options: "JSON lines",
-    progress_columns=(Column("file", TEXT, False), Column("lines", UINT8)),
+    progress_columns=lambda options: (Column("file", TEXT, False), Column("lines", UINT8)),
     progress_rows=lambda frontier: list(frontier.items()),
     frontier_from_json=Lines,
     offset=offset,

@@ -64,5 +64,5 @@ DIALECT = Dialect(
             rows=_sources,
         ),
     ),
-    reference_required=True,
+    reference_required=lambda options: "Say which file is wanted: REFERENCE file",
 )

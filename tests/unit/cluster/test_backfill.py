@@ -16,7 +16,7 @@ from headwater.cluster.claims import Claims
 from headwater.core.change import FileEntry
 from headwater.core.errors import InvariantViolation, TransientError
 from headwater.core.frontier import OffsetFrontier
-from headwater.core.points import Copied, Point, Read, Widened
+from headwater.core.points import Copied, Point, Read, Reread, Widened
 from headwater.sources.contract import Taken
 from tests.support.server import eventually
 
@@ -31,6 +31,7 @@ class Upstream:
         self.source_id = "u1"
         self.members = self
         self.backfills = self
+        self.grown = None
 
     def prepare_snapshot(self, *_: object) -> Upstream:
         self.happens("prepare")
@@ -39,7 +40,7 @@ class Upstream:
     def base(self, _: object) -> None:
         """No table to widen."""
 
-    def donors(self, _: object) -> None:
+    def donors(self, *_: object) -> None:
         """No table to copy from."""
 
     def offer(self, backfill: Backfill) -> None:
@@ -153,7 +154,7 @@ def test_chunks_of_an_earlier_point_do_not_count_once_values_came_along_with_cha
         backfill._check_whole({"u2"}, 8)
 
 
-@pytest.mark.parametrize("point", [Copied("u3", 5), Widened("u3", ("a",), 5)])
+@pytest.mark.parametrize("point", [Copied("u3", 5), Widened("u3", ("a",), 5), Reread("u3", 5)])
 def test_chunks_of_rows_of_our_own_do_not_count_at_a_point_of_the_upstream(point: Point) -> None:
     """The table that they were taken from may have gone while nobody ran."""
     upstream: Any = Upstream(lambda _: None)

@@ -7,15 +7,16 @@ tested with a real upstream in tests/postgres/test_verify.py.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from headwater.cluster.compare import CompareTask
-from headwater.core.change import Discipline, FileEntry, ReadPlan
+from headwater.core.change import DELETE, INSERT, OP, SEQUENCE, TICK, Discipline, FileEntry, ReadPlan
 from headwater.core.relation import Column, Relation
 from headwater.core.types import BOOL, BYTEA, FLOAT8, INT4, INTERVAL, TEXT, TIMESTAMPTZ, array_of, numeric
-from headwater.formats.arrow import state_schema
+from headwater.formats.arrow import change_schema, state_schema
 from headwater.formats.text import from_text
 from headwater.persist.files import write_file
 from headwater.persist.local import LocalStore
@@ -70,3 +71,24 @@ def test_rows_that_differ_are_shown_as_postgresql_prints_them(discipline: Discip
     keys = ("(2)", "(10)") if discipline == "keyed" else (ours, theirs)
     assert found.differing == (("unexpected", keys[0], ours), ("missing", keys[1], theirs))
     assert found.doubtful_count == 0
+
+
+def test_a_row_that_the_upstream_has_deleted_is_none_that_it_has_forgotten(tmp_path: Path) -> None:
+    relation = Relation((Column("k", INT4), Column("t", TEXT)), ((0,),))
+
+    def written(name: str, schema: pa.Schema, **columns: Any) -> FileEntry:
+        batch = pa.RecordBatch.from_pydict(columns, schema=schema)
+        return write_file(LocalStore(tmp_path), f"{name}.parquet", iter([batch]), schema)
+
+    here = written("here", state_schema(relation), k=[1, 2, 3], t=["forgotten", "deleted", "other"])
+    hidden = {OP: [DELETE, INSERT], SEQUENCE: [0, 1], TICK: [0, 0]}
+    there = written("there", change_schema(relation), k=[2, 3], t=[None, "newest"], **hidden)
+    plan = ReadPlan("u1", relation, "keyed", 5, 5, (here,), ())
+    task = CompareTask(LocalStore(tmp_path), plan, (there,), (), (), 10, 2**28, changes=True, forgotten=True)
+    found = task.run()
+    assert [(what, row) for what, _, row in found.differing] == [
+        ("unexpected", "(2, deleted)"),
+        ("missing", "(3, newest)"),
+        ("unexpected", "(3, other)"),
+    ]
+    assert found.gone_count == 1

@@ -63,6 +63,17 @@ def test_the_time_a_start_took_is_taken_once_and_again_after_a_pause() -> None:
     assert counters.gauges["rehydration_latency_ms"] == 250
 
 
+def test_all_rows_that_were_read_again_are_known_though_few_of_them_differed() -> None:
+    tallies = Tallies("u1", lambda _: None, Clock())
+    tallies.progress("u2", 50, 0)
+    tallies.fetched("u2", FetchedFile("a", 40, 9, received=Received(40, 400)))
+    tallies.progress("u2", 50, 40)
+    tallies.filled("u2", [FileEntry("b", 2, 9)], differences=True)
+    values = tallies.of("u2").values()
+    assert (values["snapshot_records_known"], values["snapshot_records_staged"]) == (40, 40)
+    assert (values["snapshot_committed"], values["updates_committed"]) == (True, 2)
+
+
 def test_a_tick_counts_for_its_tables_and_for_the_source() -> None:
     heard: list[Any] = []
     tallies = Tallies("u1", heard.append, Clock())

@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
-from headwater.cluster.donors import donor_of
+from headwater.cluster.donors import donor_of, places_in
 from headwater.core.relation import Column, Relation
 from headwater.core.types import INT4, TEXT
+from headwater.sources import SOURCE_TYPES
 from headwater.sources.contract import Export, Pinned
+
+POSTGRES = SOURCE_TYPES["postgres"]
 
 
 def pinned(name: str, text: bool = False) -> dict[str, Any]:
@@ -31,8 +34,14 @@ def export(table_id: str, names: str, **facts: Any) -> Export:
 
 def test_a_table_with_all_columns_and_the_same_key_gives_its_rows() -> None:
     member = export("u1", "abc")
-    assert donor_of(export("u2", "ac"), [export("u0", "ab"), member]) == member
-    assert donor_of(export("u2", "acb"), [member]) == member
+    assert donor_of(POSTGRES, export("u2", "ac"), [export("u0", "ab"), member], ()) == member
+    assert donor_of(POSTGRES, export("u2", "acb"), [member], ()) == member
+    assert places_in(POSTGRES, member, export("u2", "acb"), False) == (0, 2, 1)
+
+
+def test_a_table_with_flaws_does_not() -> None:
+    """They are those of its own columns."""
+    assert donor_of(POSTGRES, export("u2", "ac"), [export("u1", "abc")], {"u1"}) is None
 
 
 @pytest.mark.parametrize(
@@ -57,4 +66,4 @@ def test_a_table_with_all_columns_and_the_same_key_gives_its_rows() -> None:
     ],
 )
 def test_anything_else_does_not(member: Export) -> None:
-    assert donor_of(export("u2", "abc"), [member]) is None
+    assert donor_of(POSTGRES, export("u2", "abc"), [member], ()) is None

@@ -37,6 +37,7 @@ from headwater.cluster.tasks import (
     task_database,
     write_query,
 )
+from headwater.core import limits
 from headwater.core.change import DELETE, FLAWS, INSERT, FileEntry, ReadPlan
 from headwater.core.errors import DefiniteError, InvariantViolation, TransientError
 from headwater.core.frontier import OffsetFrontier
@@ -297,6 +298,41 @@ def test_an_error_or_a_reset_of_one_table_leaves_the_others_as_they_are(
     assert [file.resets for file in files[emptied]] == [True, False]
     assert files[emptied][0].rows == 1
     assert {export.table_id for export in exports} - files.keys() == {broken}
+
+
+def test_what_is_too_much_to_hold_is_written_while_more_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options, exports = auction()
+    emptied, broken = "u_bids", "u_accounts"
+    left: list[int] = []  # files that lay there when the last batch came
+
+    def reading(part: ReadPart, secrets: Secrets) -> Iterator[Any]:
+        rows = list(read.read(part))
+        yield from rows
+        broken_export = next(export for export in exports if export.table_id == broken)
+        yield broken_export, DefiniteError("a.b", "0/7", "became text")
+        bids, batch = next((e, found) for e, found in rows if e.table_id == emptied)
+        yield bids, Reset()
+        yield bids, batch.slice(0, 2)
+        yield bids, batch.slice(2, 1)
+        left.append(len(list(tmp_path.rglob("*.parquet"))))
+
+    monkeypatch.setitem(SOURCE_TYPES, KIND.name, replace(KIND, read=reading))
+    part = ReadPart(KIND.name, options, 0, 100, exports, 0)
+    whole = shipped(ReadTask(LocalStore(tmp_path), CLAIM, 9, part)).run()
+    monkeypatch.setattr(limits, "TICK_PART_HELD_BYTES_MAX", 1)
+    pieces = shipped(ReadTask(LocalStore(tmp_path), CLAIM, 9, part)).run()
+    assert left[0] == 0 < left[1] - len(whole.files)
+    assert (pieces.received, [id_ for id_, _ in pieces.errors]) == (whole.received, [broken])
+    files, _ = gather([pieces])
+    at_once, _ = gather([whole])
+    assert files.keys() == at_once.keys()
+    for id_, file in at_once.items():
+        found = [pq.read_table(tmp_path / one.path) for one in files[id_]]
+        assert pa.concat_tables(found) == pq.read_table(tmp_path / file[0].path)
+        assert all(one.rows for one in files[id_])
+    assert [(file.rows, file.resets) for file in files[emptied]] == [(2, True), (1, False)]
 
 
 NICENESS_MAX = 19

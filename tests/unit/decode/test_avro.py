@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.core import limits
-from headwater.core.errors import DefiniteError, TransientError
+from headwater.core.errors import TransientError, UserError
 from headwater.decode.avro import AVRO
 from headwater.formats.arrow import arrow_type
 from tests.unit.decode.avro_oracle import decode, framed, rows, written
@@ -277,7 +277,7 @@ def test_schemas_are_asked_for_once_and_again_only_if_they_could_not_be_had() ->
     def schema_of(number: int) -> str:
         asked.append(number)
         if number == 2:
-            raise DefiniteError("t", "", "schema does not exist")
+            raise UserError("schema does not exist")
         return json.dumps(one("long")) if number == 1 else "{"
 
     decoder = AVRO.decoder({"schema": json.dumps(one("long")), "wire": "confluent"}, schema_of)

@@ -30,7 +30,7 @@ SYNTAX = [
     (
         "CREATE ^frob",
         "Expected one of DATABASE or SCHEMA or CLUSTER or SECRET or CONNECTION or SOURCE or SUBSOURCE or TEMP"
-        " or TEMPORARY or TABLE or OR or VIEW,"
+        " or TEMPORARY or TABLE or OR or VIEW or ROLE or USER,"
         ' found identifier "frob"',
     ),
     ("CREATE TEMP ^SOURCE", "Expected one of TABLE or VIEW, found SOURCE"),
@@ -50,7 +50,7 @@ SYNTAX = [
     ("CREATE SOURCE s FROM MYSQL ^m", 'Expected CONNECTION, found identifier "m"'),
     (
         "CREATE SOURCE s FROM KAFKA CONNECTION k (^frob)",
-        'Expected one of TOPIC or GROUP or START, found identifier "frob"',
+        'Expected one of TOPIC or TOPICS or GROUP or START, found identifier "frob"',
     ),
     ("CREATE SOURCE s (^) FROM LOAD GENERATOR CLOCK", "Expected identifier, found right parenthesis"),
     (
@@ -161,12 +161,16 @@ SYNTAX = [
         "Cannot specify both OR REPLACE and IF NOT EXISTS",
     ),
     ("DROP TABLE a CASCADE ^RESTRICT", "Cannot specify both RESTRICT and CASCADE in DROP"),
-    ("ALTER TABLE t ^frob", 'Expected one of RENAME or SWAP or SET or RESET or ADD, found identifier "frob"'),
+    (
+        "ALTER TABLE t ^frob",
+        'Expected one of RENAME or SWAP or SET or RESET or ADD or OWNER, found identifier "frob"',
+    ),
     ("ALTER SOURCE s SET (^SIZE = 1)", "Expected one of RETAIN or TIMESTAMP, found SIZE"),
     ("ALTER TABLE t SET (^SIZE = 1)", "Expected RETAIN, found SIZE"),
     (
         "ALTER SOURCE s ^frob",
-        'Expected one of RENAME or SET or RESET or REFRESH or RESYNC or ADD or DROP, found identifier "frob"',
+        "Expected one of RENAME or SET or RESET or REFRESH or RESYNC or ADD or DROP or OWNER,"
+        ' found identifier "frob"',
     ),
     ("ALTER SOURCE s ADD ^t", 'Expected one of SUBSOURCE or TABLE, found identifier "t"'),
     ("ALTER SOURCE s ADD SUBSOURCE ^'t'", 'Expected identifier, found string literal "t"'),
@@ -233,7 +237,6 @@ OTHERS = [
         "22023",
         "START OFFSET must be a nonnegative integer",
     ),
-    ("CREATE SOURCE s FROM ^WEBHOOK BODY FORMAT JSON", "0A000", "WEBHOOK sources not yet supported"),
     (
         "CREATE SUBSOURCE s (a int, PRIMARY KEY (b)) WITH (PROGRESS)^",
         "42703",

@@ -134,7 +134,11 @@ def test_a_connection_knows_where_it_stands() -> None:
 
 REFUSED = [
     ("KAFKA ^BROKER", "42601", "Expected CONNECTION, found BROKER"),
-    ("KAFKA CONNECTION c (^)", "42601", "Expected one of TOPIC or GROUP or START, found right parenthesis"),
+    (
+        "KAFKA CONNECTION c (^)",
+        "42601",
+        "Expected one of TOPIC or TOPICS or GROUP or START, found right parenthesis",
+    ),
     (
         "KAFKA CONNECTION c (START ^DATE 1)",
         "42601",

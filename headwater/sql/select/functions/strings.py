@@ -90,7 +90,7 @@ def _variadic(name: str, arguments: tuple[Wanted, ...], forms: tuple[Form, Form]
 # LIKE and regular expressions
 
 
-def _like(symbol: str, word: str, kernel: str) -> Function:
+def _like(symbol: str, word: str, kernel: str, negated: bool = False) -> Function:
     """By the engine where the pattern is a constant without escapes, else by a kernel.
 
     Spark's ILIKE takes other letters for the same than PostgreSQL's beyond ASCII.
@@ -101,9 +101,9 @@ def _like(symbol: str, word: str, kernel: str) -> Function:
         plain = pattern is not None and "\\" not in pattern
         if plain and not (engine == SPARK and kernel == "hw_ilike"):
             escape = "\\\\" if engine == SPARK else "\\"
-            return f"({texts[0]} {word} {texts[1]} ESCAPE '{escape}')"
+            return f"({texts[0]} {'NOT ' if negated else ''}{word} {texts[1]} ESCAPE '{escape}')"
         found = call(engine, kernel, *texts)
-        return f"(NOT {found})" if word.startswith("NOT") else found
+        return f"(NOT {found})" if negated else found
 
     return Function(symbol, _T2, BOOL, *both(make), "operator")
 
@@ -138,6 +138,10 @@ def _digest_of_text(engine: str, texts: Texts, types: Types) -> str:
 
 def _hmac_of_text(engine: str, texts: Texts, types: Types) -> str:
     return call(engine, "hw_hmac", _as_bytes(engine, texts[0]), _as_bytes(engine, texts[1]), texts[2])
+
+
+def _compared(engine: str, texts: Texts, types: Types) -> str:
+    return call(engine, "hw_constant_time_eq", _as_bytes(engine, texts[0]), _as_bytes(engine, texts[1]))
 
 
 def _crc32_of_text(engine: str, texts: Texts, types: Types) -> str:
@@ -234,6 +238,8 @@ def _bytes() -> list[Function]:
         Function("digest", _T2, BYTEA, *both(_digest_of_text)),
         kernel_function("hmac", (BYTEA, BYTEA, TEXT), BYTEA, "hw_hmac"),
         Function("hmac", _T3, BYTEA, *both(_hmac_of_text)),
+        kernel_function("constant_time_eq", (BYTEA, BYTEA), BOOL, "hw_constant_time_eq"),
+        Function("constant_time_eq", _T2, BOOL, *both(_compared)),
         kernel_function("crc32", (BYTEA,), INT8, "hw_crc32"),
         Function("crc32", _T1, INT8, *both(_crc32_of_text)),
         Function("md5", _T1, TEXT, *both(_digest_text)),
@@ -276,8 +282,8 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     Function("similar_to_escape", _T1, TEXT, *both(_similar)),
     _like("~~", "LIKE", "hw_like"),
     _like("~~*", "ILIKE", "hw_ilike"),
-    _like("!~~", "NOT LIKE", "hw_like"),
-    _like("!~~*", "NOT ILIKE", "hw_ilike"),
+    _like("!~~", "LIKE", "hw_like", negated=True),
+    _like("!~~*", "ILIKE", "hw_ilike", negated=True),
     *_expressions(),
     *_bytes(),
 )

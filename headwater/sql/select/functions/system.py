@@ -1,7 +1,6 @@
 """Functions that clients ask about the system: what psql's commands and reflection use.
 
-Everything is permitted here, and of many kinds of objects there are none, so most answers are
-constants; types print by their oid.
+Of many kinds of objects there are none, so most answers are constants; types print by their oid.
 
 Not here: functions of the session (bind/session.py), and those whose answer is in the catalog
 (bind/catalog.py).
@@ -41,25 +40,14 @@ _VISIBLE: Final = (
 
 
 def _permitted() -> list[Function]:
-    """has_x_privilege([who,] what, which): everyone may."""
+    """has_x_privilege([who,] what, which) of kinds without privileges: everyone may."""
     entries = []
-    for what in ("database", "schema", "table", "sequence", "function", "type", "language", "tablespace",
-                 "server", "any_column"):  # fmt: skip
+    for what in ("sequence", "function", "type", "language", "tablespace", "server"):
         name = f"has_{what}_privilege"
         for target in (TEXT, OID):
             entries.append(_answer(name, (target, TEXT), BOOL, "({0} IS NOT NULL OR NULL)"))
             for who in (TEXT, OID):
                 entries.append(_answer(name, (who, target, TEXT), BOOL, "({1} IS NOT NULL OR NULL)"))
-    for column in (TEXT, INT4):
-        for target in (TEXT, OID):
-            entries.append(
-                _answer("has_column_privilege", (target, column, TEXT), BOOL, "({0} IS NOT NULL OR NULL)")
-            )
-    entries.append(_answer("pg_has_role", (OID, TEXT), BOOL, "({0} IS NOT NULL OR NULL)"))
-    entries.append(_answer("pg_has_role", (TEXT, TEXT), BOOL, "({0} IS NOT NULL OR NULL)"))
-    for who in (TEXT, OID):
-        for role in (TEXT, OID):
-            entries.append(_answer("pg_has_role", (who, role, TEXT), BOOL, "({1} IS NOT NULL OR NULL)"))
     return entries
 
 

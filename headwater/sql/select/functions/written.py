@@ -71,6 +71,16 @@ def of_the_engine(template: str) -> bool:
     return "hw_" not in template and "<<" not in template
 
 
+def may_have_lambda(form: object) -> bool:
+    """Whether what a form makes of its arguments may have a lambda, in which Spark takes no query."""
+    return not isinstance(form, str) or _has_lambda(form)
+
+
+@cache
+def _has_lambda(template: str) -> bool:
+    return " -> " in template
+
+
 def native(text: str, *parts: str) -> str:
     """What the engine itself computes of these parts: simple if they are, and few."""
     weight = sum(part.weight if isinstance(part, Simple) else _WEIGHT_MAX + 1 for part in parts)

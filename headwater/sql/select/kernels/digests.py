@@ -11,7 +11,11 @@ import hashlib
 import hmac
 import re
 import zlib
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater.core import pace
 from headwater.core.errors import UserError
@@ -141,11 +145,35 @@ def _byte_at(data: bytes, index: int) -> int:
     return data[index]
 
 
+def _same_bytes(one: pa.Array, other: pa.Array) -> tuple[pa.Array, None]:
+    """Whether values are the same, in a time that depends on their lengths alone."""
+    there = pc.and_(one.is_valid(), other.is_valid())
+    lengths = [pc.fill_null(pc.binary_length(side), 0) for side in (one, other)]
+    same = np.array(pc.equal(*lengths), bool)
+    compared = np.array(pc.and_(pc.equal(*lengths), pc.greater(lengths[0], 0)), bool)
+    if compared.any():
+        chosen = pa.array(compared)
+        (ours, starts), (theirs, _) = (_joined(side.filter(chosen)) for side in (one, other))
+        same[compared] = np.bitwise_or.reduceat(ours ^ theirs, starts) == 0
+    return pa.array(same, mask=~np.array(there, bool)), None
+
+
+def _joined(values: pa.Array) -> tuple[Any, Any]:
+    """The bytes of values one after the other, and where each begins; none is NULL or empty."""
+    _, ends, data = values.buffers()
+    offsets = np.frombuffer(ends, np.int32)[values.offset : values.offset + len(values) + 1]
+    return np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]], offsets[:-1] - offsets[0]
+
+
 KERNELS: Final[tuple[Kernel, ...]] = (
     columnar(row_wise("hw_encode", ("bytea", "text"), "text", encode), text_columns.encoded),
     row_wise("hw_decode", ("text", "text"), "bytea", decode),
     row_wise("hw_digest", ("bytea", "text"), "bytea", _digest),
     row_wise("hw_hmac", ("bytea", "bytea", "text"), "bytea", _keyed),
+    columnar(
+        row_wise("hw_constant_time_eq", ("bytea", "bytea"), "bool", hmac.compare_digest, raises=False),
+        _same_bytes,
+    ),
     row_wise("hw_crc32", ("bytea",), "int8", zlib.crc32, raises=False),
     row_wise("hw_convert_from", ("bytea", "text"), "text", _utf8),
     row_wise("hw_convert_to", ("text", "text"), "bytea", _bytes_of),

@@ -60,6 +60,7 @@ VOCABULARY: Final = (
     *("bool", "int2", "int4", "int8", "float4", "float8", "text", "bytea"),
     *("date", "timestamp", "timestamptz", "interval", DECIMAL),
 )
+_PUT_BETWEEN_MAX: Final = 16
 _ARRAY_ITEM_BYTES: Final = 16  # where it begins, and about as much again
 
 
@@ -135,11 +136,23 @@ def columnar(rows: Kernel, quick: Quick) -> Kernel:
             return values
         left = pa.array(odd)
         others = rows.function(*[array.filter(left) for array in arrays])
+        return with_others(values, odd, others)
+
+    return replace(rows, function=run)
+
+
+def with_others(values: pa.Array, odd: Mask, others: pa.Array) -> pa.Array:
+    """Values, with others in the places of those that are odd; a few are put between slices."""
+    if len(others) > _PUT_BETWEEN_MAX:
         places = np.arange(len(values))
         places[odd] = len(values) + np.arange(len(others))
         return pa.concat_arrays([values, others]).take(pa.array(places))
-
-    return replace(rows, function=run)
+    parts: list[pa.Array] = []
+    begin = 0
+    for number, place in enumerate(np.flatnonzero(odd).tolist()):
+        parts += (values.slice(begin, place - begin), others.slice(number, 1))
+        begin = place + 1
+    return pa.concat_arrays([*parts, values.slice(begin)])
 
 
 def constant_of(array: pa.Array) -> Any:

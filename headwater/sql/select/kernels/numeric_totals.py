@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from headwater.core import pace
 from headwater.formats.spans import Numbers, missing_of
-from headwater.sql.select.kernels.kernel import Mask
+from headwater.sql.select.kernels.kernel import with_others
 from headwater.sql.select.kernels.numeric_columns import DIGITS_MAX, POWERS, parsed, shown
 from headwater.sql.select.kernels.numerics import exact_sum
 from headwater.sql.select.kernels.numerics import shown as shown_one
@@ -79,7 +79,8 @@ class _Sums:
         totals = ((self.highs << _HALF_BITS) + self.lows) * powers
         numbers = np.where(odd, 0, totals.sum(1))
         texts = shown(numbers, np.where(odd, 0, scale), empty & ~odd)
-        return _replaced(texts, odd, [self._one(row) for row in np.flatnonzero(odd).tolist()])
+        others = [self._one(row) for row in np.flatnonzero(odd).tolist()]
+        return with_others(texts, odd, pa.array(others, pa.string())) if others else texts
 
     def _one(self, row: int) -> str:
         parts = list(self.others.get(row, ()))
@@ -87,14 +88,6 @@ class _Sums:
             total = (int(self.highs[row, scale]) << _HALF_BITS) + int(self.lows[row, scale])
             parts.append(Decimal(f"{total}E-{scale}"))
         return shown_one(exact_sum(parts))
-
-
-def _replaced(texts: pa.Array, odd: Mask, others: list[str]) -> pa.Array:
-    if not others:
-        return texts
-    places = np.arange(len(texts))
-    places[odd] = len(texts) + np.arange(len(others))
-    return pa.concat_arrays([texts, pa.array(others, pa.string())]).take(pa.array(places))
 
 
 def totals(lists: pa.Array) -> pa.Array:

@@ -27,6 +27,7 @@ from headwater.core.calendar import (
 )
 from headwater.core.errors import UserError
 from headwater.core.types import INTERVAL
+from headwater.formats.abbreviations import abbreviated_zone
 from headwater.formats.columns import map_distinct
 from headwater.formats.text import to_text
 from headwater.formats.zones import Zone, find_zone, zone, zone_of_offset
@@ -41,19 +42,11 @@ from headwater.sql.select.kernels.fields import (
 from headwater.sql.select.kernels.kernel import Kernel, arrow_of
 from headwater.sql.select.kernels.times import checked, finite, out_of_range
 
-_ABBREVIATIONS: Final = {
-    "utc": 0, "gmt": 0, "z": 0, "zulu": 0, "ut": 0, "uct": 0, "wet": 0, "cet": 3600, "met": 3600, "bst": 3600,
-    "west": 3600, "eet": 7200, "cest": 7200, "mest": 7200, "eest": 10800, "msk": 10800, "jst": 32400,
-    "kst": 32400, "est": -18000, "edt": -14400, "cst": -21600, "cdt": -18000, "mst": -25200, "mdt": -21600,
-    "pst": -28800, "pdt": -25200,
-}  # fmt: skip
-
 
 @lru_cache(maxsize=256)
 def zone_named(name: str) -> Zone:
     """A zone by the name that AT TIME ZONE is given: an abbreviation comes first."""
-    offset = _ABBREVIATIONS.get(name.lower())
-    found = find_zone(name) if offset is None else zone_of_offset(offset)
+    found = abbreviated_zone(name) or find_zone(name)
     if found is None:
         raise UserError(f'time zone "{name}" not recognized', "22023")
     return found

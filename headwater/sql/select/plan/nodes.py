@@ -375,6 +375,7 @@ class Query:
     relation_ids: frozenset[str] = frozenset()
     uses_mz_now: bool = False
     view_ids: frozenset[str] = frozenset()  # that are inlined
+    named_ids: frozenset[str] = frozenset()  # relations and views that it names itself, not by a view
     zone: str = ""  # that texts given for parameters are read in; empty for UTC
     moments: tuple[tuple[int, str, SqlType], ...] = ()  # literals of them: place, text as written, type
     with_zeros: frozenset[ColumnId] = frozenset()  # numerics that keep their zeros; known before generating

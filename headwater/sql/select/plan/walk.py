@@ -227,6 +227,18 @@ def free_column_ids(value: Expression) -> frozenset[ColumnId]:
     return frozenset(used - made)
 
 
+def constant(value: Expression) -> bool:
+    """Whether no row has a say in it, and no query."""
+    found = False
+
+    def look(expression: Expression) -> None:
+        nonlocal found
+        found = found or isinstance(expression, ColumnRef | Subquery)
+
+    rewrite_expression(value, look)
+    return not found
+
+
 def node_column_ids(value: Node) -> frozenset[ColumnId]:
     """The columns that a plan's expressions refer to, and those its set operations and recursions pick."""
     found: set[ColumnId] = set()

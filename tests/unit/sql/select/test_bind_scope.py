@@ -264,3 +264,21 @@ def test_relations_are_listed_once_without_common_tables() -> None:
 def test_a_name_that_cannot_be_found_is_not_qualified() -> None:
     with pytest.raises(UserError, match="unknown catalog item 'nosuch'"):
         qualify("SELECT * FROM nosuch", LabNames())
+
+
+def test_a_join_has_at_most_64_relations() -> None:
+    def chain(count: int) -> str:
+        joins = (f"JOIN s s{i} ON s{i}.a = s{i - 1}.a" for i in range(1, count))
+        return f"SELECT s0.a FROM s s0 {' '.join(joins)}"
+
+    assert names(chain(64)) == ["a"]
+    assert names(f"{chain(64)} UNION ALL {chain(64)}") == ["a"]
+    assert names(f"SELECT x.a FROM ({chain(64)} LIMIT 1) x, s") == ["a"]
+    commas = f"SELECT count(*) FROM {', '.join(f's s{i}' for i in range(65))}"
+    for text in (chain(65), commas, f"SELECT x.a FROM ({chain(40)}) x JOIN ({chain(40)}) y USING (a)"):
+        refused = failure(text)
+        assert (refused.sqlstate, refused.message) == (
+            "54001",
+            "a join of more than 64 relations is too large",
+        )
+        assert refused.hint

@@ -209,6 +209,11 @@ def test_a_set_operation_gives_literals_the_other_sides_type() -> None:
             "cannot subscript type integer because it does not support subscripting",
         ),
         ("SELECT 'x' COLLATE \"de_DE\"", "42704", 'collation "de_DE" for encoding "UTF8" does not exist'),
+        (
+            "SELECT 'a' COLLATE \"C\" || 'b' COLLATE \"POSIX\"",
+            "42P21",
+            'collation mismatch between explicit collations "C" and "POSIX"',
+        ),
         ("SELECT 'nosuch'::regclass", "42P01", 'relation "nosuch" does not exist'),
         ("SELECT pg_catalog.foo()", "42883", "function foo() does not exist"),
         ("SELECT x.upper('a')", "3F000", 'schema "x" does not exist'),

@@ -10,6 +10,7 @@ import json
 import random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -20,7 +21,7 @@ from headwater.core.errors import UserError
 from headwater.core.types import INT8, TEXT, list_of, type_to_json
 from headwater.formats.jsonb import Number, print_value
 from headwater.sql.select.kernels import KERNELS, KERNELS_BY_NAME, numerics
-from headwater.sql.select.kernels.kernel import arrow_of
+from headwater.sql.select.kernels.kernel import arrow_of, with_others
 from tests.support.times_by_row import BOTH_WAYS
 
 COLUMNAR = {
@@ -95,6 +96,7 @@ GIVEN: dict[str, tuple[st.SearchStrategy[Any], ...]] = {
     "hw_concat": (st.none() | st.lists(TEXTS, max_size=3),),
     "hw_concat_ws": (st.none() | SHORT, st.lists(TEXTS, max_size=3)),
     "hw_initcap": (TEXTS | st.text("aBÿ1 _-ß", max_size=8),),
+    "hw_constant_time_eq": (st.none() | st.binary(max_size=3), st.none() | st.binary(max_size=3)),
     "hw_encode": (st.none() | st.binary(max_size=5), st.sampled_from(["hex", "base64", "HEX", "none"])),
     "hw_string_to_array": (TEXTS, st.none() | SHORT, st.none() | SHORT),
     "hw_jsonb_get": (DOCUMENTS, KEYS),
@@ -207,3 +209,16 @@ def test_long_texts_are_cut_as_short_ones(separator: str) -> None:
     parts = [None if part == "a" else part for part in text.split(separator)]
     short = [None if part == "a" else part for part in "a,b".split(separator)]
     assert KERNELS_BY_NAME["hw_string_to_array"].function(*arrays).to_pylist() == [parts, None, short]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 40])
+def test_what_was_made_by_row_is_put_in_its_place(count: int) -> None:
+    chance = random.Random(count)
+    values = pa.array([None if n % 7 == 0 else str(n) for n in range(60)])
+    places = sorted(chance.sample(range(60), count))
+    odd = np.isin(np.arange(60), places)
+    others = pa.array([None if n % 5 == 0 else f"odd {n}" for n in range(count)], pa.string())
+    wanted = values.to_pylist()
+    for place, other in zip(places, others.to_pylist(), strict=True):
+        wanted[place] = other
+    assert with_others(values, odd, others).to_pylist() == wanted

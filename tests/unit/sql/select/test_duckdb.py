@@ -8,12 +8,14 @@ distinct values, intervals, unsigned integers) has a case each.
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from headwater.core.errors import InvariantViolation, UserError
 from headwater.sql.select.generate.duckdb.errors import translate_error
 from headwater.sql.select.generate.duckdb.query import generate
-from tests.unit.sql.select.lab import Rows, failure, one, plan, run
+from tests.unit.sql.select.lab import TABLES, Rows, failure, one, plan, run
 
 
 @pytest.mark.parametrize(
@@ -230,3 +232,15 @@ def test_mz_now_is_given_at_generation() -> None:
 def test_output_names_never_meet_the_generators_own() -> None:
     assert run('SELECT a AS c1, x AS "C2", -a AS c3 FROM s ORDER BY x DESC LIMIT 1') == (("1", "uno", "-1"),)
     assert run("SELECT a AS n1, a AS c_1 FROM s ORDER BY -a LIMIT 1") == (("4", "4"),)
+
+
+def test_an_array_of_a_long_constant_is_not_made_while_a_query_is_planned() -> None:
+    parts, numbers = "string_to_array(repeat('ab,', 3), ',')", "('{' || repeat('1,', 3) || '2}')::int[]"
+    for text in (parts, numbers):
+        assert re.search(r"hw_\w+\(\(SELECT ", generate(plan(f"SELECT {text}"), {}))
+    for text in ("string_to_array('a,b', ',')", "'{1,2}'::int[]", "string_to_array(x, ',')"):
+        assert not re.search(r"hw_\w+\(\(SELECT ", generate(plan(f"SELECT {text} FROM s"), TABLES))
+    assert one(f"SELECT {parts}") == '{ab,ab,ab,""}'
+    assert one(f"SELECT array_replace({numbers}, 1, length(repeat('x', 5)))") == "{5,5,5,2}"
+    rows = run(f"SELECT x, 'ab' = ANY({parts}) FROM s WHERE 'ab' = ANY({parts}) ORDER BY 1 LIMIT 1")
+    assert rows[0][1] == "t"

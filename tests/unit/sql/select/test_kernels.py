@@ -176,6 +176,24 @@ def test_a_clock_that_shows_an_hour_twice_means_the_second_time() -> None:
         zones.zone_named("Nowhere/Foo")
 
 
+@pytest.mark.parametrize(
+    ("name", "moment", "clock"),
+    [
+        ("MSK", "2010-07-01 12:00", "15:00"),
+        ("msk", "2013-07-01 12:00", "16:00"),
+        ("msk", "2020-07-01 12:00", "15:00"),
+        ("MSD", "2020-07-01 12:00", "16:00"),
+        ("akst", "2020-07-01 12:00", "03:00"),
+        ("NPT", "2020-07-01 12:00", "17:45"),
+    ],
+)
+def test_an_abbreviation_means_what_it_meant_at_the_time(name: str, moment: str, clock: str) -> None:
+    at = np.array([np.datetime64(moment, "us").astype(np.int64)])
+    shown = zones.zone_named(name).to_clock(at)
+    assert str(shown.astype("datetime64[us]")[0])[11:16] == clock
+    assert zones.zone_named(name).from_clock(shown) == at
+
+
 # Regular expressions
 
 

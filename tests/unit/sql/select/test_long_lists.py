@@ -12,8 +12,8 @@ import pytest
 from headwater.core.limits import LITERAL_ROWS_MIN
 from headwater.core.names import SessionFacts
 from headwater.core.relation import Column
-from headwater.core.types import DATE, INT4, TIMESTAMPTZ, SqlType, numeric
-from headwater.sql.select import before_rows
+from headwater.core.types import DATE, INT2, INT4, INT8, TEXT, TIMESTAMPTZ, SqlType, numeric
+from headwater.sql.select import before_rows, bind_parameters
 from headwater.sql.select.generate.duckdb.query import generate
 from headwater.sql.select.kernels import told
 from headwater.sql.select.plan.nodes import Query
@@ -127,3 +127,22 @@ def test_other_series_are_bounded() -> None:
     assert (raised.sqlstate, raised.hint is not None) == ("0A000", True)
     assert failure("SELECT * FROM generate_series(1, 2, 0)").sqlstate == "22023"
     assert plan("SELECT * FROM generate_series(1, 3)").columns()[0].type == INT4
+
+
+def test_rows_of_arguments_are_data_though_a_driver_sends_narrower_numbers() -> None:
+    targets = (Column("a", INT8), Column("b", TEXT), Column("c", INT2))
+    text = f"VALUES {', '.join(f'(${i * 3 + 1}, ${i * 3 + 2}, ${i * 3 + 3})' for i in MANY)}"
+    query = plan(text, (INT2, SqlType("varchar"), INT8) * len(MANY), targets)
+    arguments = [value for i in MANY for value in (f"0{i}", None if i == 1 else f"t{i}", f"{i} ")]
+    rows, list_count = _as_data(bind_parameters(query, tuple(arguments)))
+    assert list_count == 1
+    assert rows.num_rows == len(MANY)
+    assert [column.to_pylist()[:2] for column in rows.columns] == [[0, 1], ["t0", None], [0, 1]]
+
+
+def test_an_argument_that_its_column_has_no_room_for_is_an_error_and_the_first_wrong_one_is_named() -> None:
+    targets = (Column("a", INT2),)
+    error = failure("VALUES ($1::int8)", "40000", targets=targets)
+    assert (error.sqlstate, error.message) == ("22003", "smallint out of range")
+    wrong = failure("SELECT $1::date, $2::int, $3::date", "2020-01-01", "x", "y")
+    assert wrong.message == 'invalid input syntax for type integer: "x"'

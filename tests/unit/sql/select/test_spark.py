@@ -187,6 +187,12 @@ def test_a_query_inside_a_lambda_is_computed_below_it() -> None:
     assert f"(SELECT c2 FROM (SELECT `b` AS c2 FROM right_view)) AS {found.group(1)} FROM" in text
 
 
+def test_a_text_that_only_looks_like_a_query_is_not_computed_below() -> None:
+    shown = Function("shown", (TEXT,), INT4, None, "transform(array({0}), r -> length(r))[0]")
+    text = text_of(calls(Call(shown, (Constant("(SELECT 1)", TEXT),), INT4)), C)
+    assert "transform(array('(SELECT 1)'), r -> length(r))[0]" in text
+
+
 def test_what_is_computed_below_a_filter_does_not_come_out_of_it() -> None:
     text = text_of(Filter(LEFT, Call(LESS, (Call(CHECKED, (ONE,), INT4), REF_A), BOOL)))
     assert text.startswith("SELECT c1 AS o0 FROM (SELECT c1 FROM (SELECT *, (SELECT c2 FROM")

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from headwater.core import pace
 from headwater.core.errors import InvariantViolation, UserError, not_supported
-from headwater.core.limits import LITERAL_ROWS_MIN
+from headwater.core.limits import FOLDED_CHARACTERS_MAX, LITERAL_ROWS_MIN
 from headwater.core.types import BOOL, SqlType, format_type, in_zone, unconstrained
 from headwater.formats.engine_types import duckdb_working
 from headwater.formats.text import from_text
@@ -44,6 +44,7 @@ from headwater.sql.select.plan.nodes import (
     Subquery,
     zoned_types,
 )
+from headwater.sql.select.plan.walk import constant
 
 _TESTS: Final = {
     "not": "(NOT {0})",
@@ -119,7 +120,8 @@ def expression(value: Expression, around: Surroundings) -> str:
             return _call(value, around)
         case Cast():
             source, target = in_zone(value.input.type, value.zone), in_zone(value.type, value.zone)
-            return cast(expression(value.input, around), source, target, value.implicit)
+            (text,) = _operands(value, (value.input,), around)
+            return cast(text, source, target, value.implicit)
         case Case():
             return _case(value, around)
         case Logical():
@@ -168,13 +170,38 @@ def _call(value: Call, around: Surroundings) -> str:
         if around.mz_now is None:
             raise not_supported("mz_now() without a timestamp")
         return f"CAST({around.mz_now} AS BIGINT)"
-    texts = tuple(expression(argument, around) for argument in value.arguments)
+    texts = _operands(value, value.arguments, around)
     types = zoned_types(value.arguments, value.zone)
     made = apply(function.duckdb, function.name, texts, types)
     if not function.null_guard:
         return made
     tests = " OR ".join(f"{text} IS NULL" for text in texts)
     return f"(CASE WHEN {tests} THEN CAST(NULL AS {duckdb_working(value.type)}) ELSE {made} END)"
+
+
+def _operands(value: Call | Cast, operands: Sequence[Expression], around: Surroundings) -> tuple[str, ...]:
+    """Their texts, in which a text that becomes an array is no constant unless it is short.
+
+    What is constant DuckDB computes while it plans, when it hears no interrupt, and keeps item by item.  A
+    query inside is computed with the rest.
+    """
+    texts = [expression(operand, around) for operand in operands]
+    splits = value.type.element is not None and all(operand.type.element is None for operand in operands)
+    if splits and all(map(constant, operands)):
+        for place, operand in enumerate(operands):
+            if not _short(operand):
+                texts[place] = f"(SELECT {texts[place]})"
+    return tuple(texts)
+
+
+def _short(value: Expression) -> bool:
+    """Whether a constant is no longer than the statement has it."""
+    match value:
+        case Constant():
+            return len(value.value or "") <= FOLDED_CHARACTERS_MAX
+        case Cast():
+            return _short(value.input)
+    return False
 
 
 def cast(text: str, source: SqlType, target: SqlType, implicit: bool) -> str:

@@ -26,7 +26,14 @@ from headwater.sql.select import functions
 from headwater.sql.select.functions.array_forms import elements as elements_of_array
 from headwater.sql.select.functions.entry import Form, Function
 from headwater.sql.select.functions.forms import SPARK, trimmed
-from headwater.sql.select.functions.written import literal, native, of_the_engine, simple, untrimmed
+from headwater.sql.select.functions.written import (
+    literal,
+    may_have_lambda,
+    native,
+    of_the_engine,
+    simple,
+    untrimmed,
+)
 from headwater.sql.select.generate.arrays import array_value
 from headwater.sql.select.generate.arrays import gathered as array_of_rows
 from headwater.sql.select.generate.spark.literals import constant, null_literal, string_literal
@@ -91,6 +98,7 @@ class Writer:
     mz_now: int | None
     with_zeros: frozenset[ColumnId] = frozenset()
     lifted: list[Lifted] | None = None
+    query_count: int = 0  # of queries inside expressions, written so far
     _numbers: count[int] = field(default_factory=count)
 
     def fresh(self) -> str:
@@ -165,6 +173,7 @@ def expression(plan: Expression, writer: Writer) -> str:
         case InList(operand, items):
             return _in_list(operand, items, writer)
         case Subquery():
+            writer.query_count += 1
             return _subquery(plan, writer)
         case ArrayOf(elements, type_):
             return array_value(SPARK, f"array({_listed(elements, writer)})", elements, type_)
@@ -213,9 +222,9 @@ def _call(plan: Call, writer: Writer) -> str:
         if writer.mz_now is None:
             raise not_supported("mz_now() in this place")
         return constant(str(writer.mz_now), MZ_TIMESTAMP)
-    texts = tuple(expression(argument, writer) for argument in plan.arguments)
-    types = zoned_types(plan.arguments, plan.zone)
-    text = _filled(spark_form(plan.function), texts, types, writer)
+    form, types = spark_form(plan.function), zoned_types(plan.arguments, plan.zone)
+    texts = _operands(form, plan.arguments, writer)
+    text = fill(form, texts, types)
     if plan.function.null_guard and texts:
         missing = " OR ".join(f"{argument} IS NULL" for argument in texts)
         return f"(CASE WHEN {missing} THEN {null_literal(plan.type)} ELSE {text} END)"
@@ -227,17 +236,17 @@ def apply(function: Function, texts: tuple[str, ...], types: tuple[SqlType, ...]
     return fill(spark_form(function), texts, types)
 
 
-def _filled(form: Form, texts: tuple[str, ...], types: tuple[SqlType, ...], writer: Writer) -> str:
-    """A form with its arguments, those with a query computed below if it has a lambda."""
-    text = fill(form, texts, types)
-    if writer.lifted is None or "->" not in text or not any("SELECT" in part for part in texts):
-        return text
-    named = list(texts)
-    for index, part in enumerate(texts):
-        if "SELECT" in part:
-            named[index] = writer.fresh()
-            writer.lifted.append(Lifted(named[index], part))
-    return fill(form, tuple(named), types)
+def _operands(form: Form, operands: tuple[Expression, ...], writer: Writer) -> tuple[str, ...]:
+    """What is put into a form: if it may have a lambda, those with a query are computed below."""
+    texts: list[str] = []
+    for operand in operands:
+        before = writer.query_count
+        text = expression(operand, writer)
+        if writer.lifted is not None and writer.query_count > before and may_have_lambda(form):
+            writer.lifted.append(Lifted(writer.fresh(), text))
+            text = writer.lifted[-1].name
+        texts.append(text)
+    return tuple(texts)
 
 
 def _cast(plan: Cast, writer: Writer) -> str:
@@ -249,7 +258,7 @@ def _cast(plan: Cast, writer: Writer) -> str:
         raise UserError(f"cannot cast type {source} to {plan.type}", "42846")
     if entry.spark is None:
         raise not_supported(f"the cast from {source} to {plan.type} on Spark")
-    return _filled(entry.spark, (expression(plan.input, writer),), (source, target), writer)
+    return fill(entry.spark, _operands(entry.spark, (plan.input,), writer), (source, target))
 
 
 def _case(plan: Case, writer: Writer) -> str:
