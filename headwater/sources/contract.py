@@ -297,8 +297,10 @@ class SourceType:
     forgotten: Callable[[Options, Secrets, Export, Point], str | None] = lambda *_: None
     """Why a table may rightly have rows that reading everything again at a point does not bring; None: it may
     not."""
-    retied: Callable[[Options, Pinned], Pinned] = lambda options, pinned: pinned
-    """What is pinned of a table of a source that begins anew with these options."""
+    retied: Callable[[Options, Secrets, tuple[Pinned, ...]], tuple[Pinned, ...]] = (
+        lambda options, secrets, tables: tables
+    )
+    """What is pinned of each of these tables of a source that begins anew with these options."""
     unlisted: Callable[[Options, Secrets, str], tuple[Unlisted, ...]] = lambda options, secrets, name: ()
     """What the upstream has of this name that is no reference."""
     single_output: Callable[[Options], bool] = lambda options: False

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from headwater.catalog import updates
-from headwater.catalog.details import FedTable, LegacySource, Retaining
+from headwater.catalog.details import Retaining
 from headwater.catalog.state import CatalogState, Item
 from headwater.coordinator import legacy_sources
 from headwater.coordinator.ddl import DdlScope, Outcome, Question, does_not_exist
 from headwater.coordinator.exports import answer_about, ask, ingestion_named
 from headwater.coordinator.operator import check_alter_system, check_stays
 from headwater.coordinator.renaming import moved, on_clusters, rewritten
-from headwater.coordinator.source_details import check_interval, full_options, listed
-from headwater.coordinator.upstreams import changed_meanwhile
+from headwater.coordinator.resyncing import plan_resync, resync_question
+from headwater.coordinator.source_details import check_interval, listed
 from headwater.coordinator.variables import checked, find
 from headwater.core.errors import InvariantViolation, UserError, not_supported
-from headwater.core.limits import RESYNC_WAIT_S_MAX, RETAIN_HISTORY_MS_DEFAULT, TICK_INTERVAL_MS_DEFAULT
-from headwater.sources import SOURCE_TYPES
-from headwater.sources.contract import Export, Options, SourceType
+from headwater.core.limits import RETAIN_HISTORY_MS_DEFAULT, TICK_INTERVAL_MS_DEFAULT
 from headwater.sql.options import Duration
 from headwater.sql.parse import parse_statement
 from headwater.sql.statements.alter_rename import AlterRename
@@ -34,9 +29,6 @@ from headwater.sql.statements.create_subsource import CreateSubsource
 from headwater.sql.statements.create_table import CreateTable
 from headwater.sql.statements.create_table_from_source import CreateTableFromSource
 from headwater.sql.statements.create_table_from_webhook import CreateTableFromWebhook
-
-if TYPE_CHECKING:
-    from headwater.coordinator.coordinator import Coordinator
 
 
 def plan_rename(scope: DdlScope, statement: AlterRename) -> Outcome:
@@ -97,58 +89,7 @@ def source_question(scope: DdlScope, statement: AlterSource) -> Question | None:
     source, ingestion = ingestion_named(scope, statement.name)
     if statement.action == "refresh references":
         return lambda secrets: ask(scope.state, ingestion, secrets)
-    source_type, kept = SOURCE_TYPES[ingestion.ingestion.source_type], ingestion.ingestion.options
-    resync = source_type.resync
-    if resync is None:
-        raise UserError(
-            f"cannot resync {source_type.title(kept)} sources",
-            "0A000",
-            detail=f'Source "{scope.full_name(source)}" goes on from where it stands, or fails for good.',
-            hint="If it has failed, drop it and create it again.",
-        )
-    return lambda secrets: _Resync(kept, resync(full_options(scope.state, kept), secrets))
-
-
-@dataclass(frozen=True, slots=True)
-class _Resync:
-    """Options of a source, and those with which it begins anew."""
-
-    options: Options
-    changes: Options
-
-
-async def _begun_anew(coordinator: Coordinator, ingestion_id: str) -> None:
-    """Until reads wait for the tables, and do not tell the old error any more; not for long."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(RESYNC_WAIT_S_MAX):
-            await coordinator.controller.wait_for(lambda: coordinator.ledger.failure(ingestion_id) is None)
-
-
-def _resynced(scope: DdlScope, ingestion: Item) -> tuple[updates.UpdateItem, ...]:
-    answer, options = scope.answer, ingestion.ingestion.options
-    if not isinstance(answer, _Resync) or answer.options != options:
-        raise changed_meanwhile()
-    now = {**options, **answer.changes}
-    kind = SOURCE_TYPES[ingestion.ingestion.source_type]
-    return (
-        updates.UpdateItem(ingestion.id, details=replace(ingestion.ingestion, options=now)),
-        *(_retied(kind, now, item) for item in scope.state.exports_of(ingestion.id)),
-    )
-
-
-def _retied(kind: SourceType, options: Options, item: Item) -> updates.UpdateItem:
-    """A table of a source that begins anew."""
-
-    def tied(export: Export) -> Export:
-        return replace(export, pinned=kind.retied(options, export.pinned))
-
-    match item.details:
-        case FedTable(export=export, widening=widening) as fed:
-            wider = None if widening is None else replace(widening, export=tied(widening.export))
-            return updates.UpdateItem(item.id, details=replace(fed, export=tied(export), widening=wider))
-        case LegacySource(export=Export() as export) as legacy:
-            return updates.UpdateItem(item.id, details=replace(legacy, export=tied(export)))
-    raise InvariantViolation(f"{item.id} is fed by a source, and is a {item.details.sort}")
+    return resync_question(scope, source, ingestion)
 
 
 def plan_source(scope: DdlScope, statement: AlterSource) -> Outcome:
@@ -163,9 +104,7 @@ def plan_source(scope: DdlScope, statement: AlterSource) -> Outcome:
         details = replace(ingestion.ingestion, references=found, references_updated_at_ms=scope.now_ms)
         return Outcome(tag, (updates.UpdateItem(ingestion.id, details=details),))
     if statement.action == "resync":
-        _, ingestion = ingestion_named(scope, statement.name)
-        changes = _resynced(scope, ingestion)
-        return Outcome(tag, changes, until=lambda coordinator: _begun_anew(coordinator, ingestion.id))
+        return plan_resync(scope, ingestion_named(scope, statement.name)[1])
     value = statement.value
     parsed = parse_statement(item.create_sql)
     if statement.option == "RETAIN HISTORY" and isinstance(parsed, CreateSource | CreateSubsource):

@@ -45,8 +45,12 @@ def resync(options: Options, secrets: Secrets) -> Options:
     return {"known": known, "generation": options.get("generation", 0) + 1}
 
 
-def retied(options: Options, pinned: Pinned) -> Pinned:
-    """What is pinned of a table of a source that has begun anew."""
+def retied(options: Options, secrets: Secrets, tables: tuple[Pinned, ...]) -> tuple[Pinned, ...]:
+    """What is pinned of tables of a source that begins anew."""
+    return tuple(_tied(options, pinned) for pinned in tables)
+
+
+def _tied(options: Options, pinned: Pinned) -> Pinned:
     now = options["known"].get(pinned.reference["topic"])
     if now is None:
         return pinned

@@ -10,6 +10,7 @@ position.py retained.py        where the server is and what it keeps for us, ask
 slot.py reader.py spool.py     the slot, and the stream as it comes from it: keepalives, whole transactions
 pgoutput.py decode.py          a stretch of the stream -> changes, column-wise
 altered.py                     what became of a table's columns and keys, in words
+resync.py                      beginning anew, also with tables that were created again
 seen.py watch.py               what the stream does not say, found in the catalog at each stretch
 identity.py                    whether changes still carry the key by which rows are followed
 snapshot.py visibility.py      rows as of one moment, and which transactions they show
@@ -28,7 +29,8 @@ from headwater.sources.postgres.frontier import LsnFrontier
 from headwater.sources.postgres.inspect import references
 from headwater.sources.postgres.pin import check_access, pin, same_reference, taken_as_text
 from headwater.sources.postgres.position import position, position_from_text, reached
-from headwater.sources.postgres.reader import SOURCE_TYPE, PostgresReader, resync
+from headwater.sources.postgres.reader import SOURCE_TYPE, PostgresReader
+from headwater.sources.postgres.resync import resync, retied
 from headwater.sources.postgres.retained import retained
 from headwater.sources.postgres.slot import drop_slot
 from headwater.sources.postgres.snapshot import PostgresPoint, Reading, covers
@@ -66,6 +68,7 @@ KIND = SourceType(
     retained=retained,
     drop=drop_slot,
     resync=resync,
+    retied=retied,
     pin=pin,
     same_reference=same_reference,
     taken_as_text=taken_as_text,

@@ -44,7 +44,7 @@ from psycopg import pq
 
 from headwater.core.calendar import MIDNIGHT_2000_US
 from headwater.core.clock import SYSTEM_CLOCK
-from headwater.core.errors import DefiniteError, HeadwaterError, TransientError, UserError
+from headwater.core.errors import DefiniteError, HeadwaterError, TransientError
 from headwater.core.frontier import Frontier
 from headwater.core.limits import (
     REPLICATION_STATUS_S,
@@ -485,13 +485,3 @@ def _notes(remarks: Iterable[Remark], end: int, transactions: Iterable[Transacti
         parts,
         frozenset(transaction.xid for transaction in transactions),
     )
-
-
-def resync(options: Options, secrets: Secrets) -> Options:
-    """What makes a source the next generation of itself, of the server that is there now."""
-    with reach(options, secrets) as control, bounded(control):
-        facts = inspect(control, options["publication"], ())
-    if facts.publication is None:
-        hint = f'In database "{facts.database}" of the upstream: CREATE PUBLICATION ... FOR TABLE ...'
-        raise UserError(missing_publication(facts.publication_name), "42704", hint=hint)
-    return {"identity": facts.identity(), "generation": options.get("generation", 0) + 1}
