@@ -271,6 +271,11 @@ def to_reach(state: CatalogState, schema_id: str) -> list[Need]:
     return [database, Need("USAGE", ("schema", schema_id))]
 
 
+def to_create(state: CatalogState, schema_id: str) -> list[Need]:
+    """To make something in a schema."""
+    return [*to_reach(state, schema_id)[:1], Need("CREATE", ("schema", schema_id))]
+
+
 def check_reads(state: CatalogState, who: Who, item_ids: Iterable[str]) -> None:
     """Whether somebody may read these relations, which a query names itself.
 

@@ -1,14 +1,15 @@
 """New objects belong to whoever makes them, and are granted to others as default privileges say.
 
-What a statement makes uses connections and secrets as its owner, so that is asked here once more, of what was
-planned: whatever a statement may name, nothing gets around it.
+What a statement makes is put somewhere, and uses connections and secrets as its owner.  That is asked here once
+more, of what was planned: whatever a statement may name (a progress relation, the tables of a legacy
+source), nothing gets around it.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from headwater.catalog.rights import Need, check, new_grants
+from headwater.catalog.rights import Need, check, new_grants, to_create
 from headwater.catalog.updates import (
     CreateCluster,
     CreateDatabase,
@@ -56,6 +57,8 @@ def _owned(scope: DdlScope, update: Update) -> list[Update]:
 def _check_used(scope: DdlScope, update: Update) -> None:
     match update:
         case CreateItem(item):
+            if item.schema_id in scope.state.schemas:  # what is temporary is nowhere
+                check(scope.state, scope.who, to_create(scope.state, item.schema_id))
             ids, known = set(item.dependencies), set[str]()
         case UpdateItem(id_, dependencies=dependencies) if dependencies is not None:
             ids, known = set(dependencies), set(scope.state.items[id_].dependencies)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from headwater.catalog.rights import SYSTEM, Need, Who, check, memberships_of, to_reach
+from headwater.catalog.rights import SYSTEM, Need, Who, check, memberships_of, to_create, to_reach
 from headwater.catalog.snapshot import SessionNames
 from headwater.catalog.state import CatalogState, Item, ObjectKey
 from headwater.core.errors import UserError
@@ -162,8 +162,7 @@ def reads(asked: Asked, statement: object) -> Iterable[Need]:
 def _place(asked: Asked, name: Name) -> list[Need]:
     """To make something under a name."""
     schema, _ = asked.names.place(name.parts)
-    database = Need("USAGE", ("database", schema.database_id or ""))
-    return [database, Need("CREATE", ("schema", schema.id))]
+    return to_create(asked.state, schema.id)
 
 
 def _on(asked: Asked, what: str, kind: str, name: Name) -> list[Need]:

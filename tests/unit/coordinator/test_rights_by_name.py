@@ -107,6 +107,20 @@ def test_who_is_a_superuser_by_another_role_is_changed_by_superusers(
         bob.execute("GRANT others TO deputies")  # which gives them more, and nobody theirs
 
 
+def test_all_that_a_statement_makes_needs_a_place(
+    environment: Environment, admin: psycopg.Connection
+) -> None:
+    admin.execute("CREATE SCHEMA theirs")
+    admin.execute("GRANT CREATE ON CLUSTER quickstart TO bob")
+    made = "CREATE SOURCE s FROM LOAD GENERATOR COUNTER (UP TO 0) EXPOSE PROGRESS AS theirs.progress"
+    with connect(environment, "bob") as bob:
+        with pytest.raises(Denied, match=r'permission denied for SCHEMA "materialize\.theirs"'):
+            bob.execute(made)
+        assert admin.execute("SHOW SOURCES FROM theirs").fetchall() == []
+        admin.execute("GRANT CREATE ON SCHEMA theirs TO bob")
+        bob.execute(made)
+
+
 def test_what_has_gone_is_no_defect(environment: Environment, admin: psycopg.Connection) -> None:
     admin.execute("CREATE TABLE gone (a int)")
     admin.execute("GRANT SELECT ON gone TO bob")
