@@ -1,7 +1,7 @@
 """New objects belong to whoever makes them, and are granted to others as default privileges say.
 
-What a statement makes is put somewhere, and uses connections and secrets as its owner.  That is asked here once
-more, of what was planned: whatever a statement may name (a progress relation, the tables of a legacy
+What a statement makes is put somewhere, and uses connections and secrets as its owner.  That is asked here
+once more, of what was planned: whatever a statement may name (a progress relation, the tables of a legacy
 source), nothing gets around it.
 """
 

@@ -282,6 +282,12 @@ HTTP_BODY_BYTES_MAX = 5 * 1024 * 1024
 """A request or a message of a websocket, and all messages of one that wait."""
 HTTP_BODY_S_MAX = 60.0
 """How long a body may take to come."""
+HTTP_PIPELINED_MAX = 100
+"""Requests of a connection that have come before the first of them is answered."""
+HTTP_FIRST_MESSAGE_BYTES_MAX = 64 * 1024
+"""What a websocket's client may send before it has logged in."""
+HTTP_PIECES_MAX = 10_000
+"""Frames of one message of a websocket."""
 HTTP_FIRST_MESSAGE_S_MAX = 60.0
 """A websocket whose client has not said who it is by then is closed."""
 HTTP_MESSAGES_AHEAD_MAX = 100

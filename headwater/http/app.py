@@ -7,8 +7,7 @@
 
 The server installs no signal handlers: signals belong to whoever owns the process.
 
-Requests are read by httptools and frames by websockets, which say what is no HTTP; what either would keep in
-memory for a client that never comes to an end has a bound here.
+Not here: what a connection may make the server keep (connections.py).
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import asyncio
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -25,7 +25,6 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from headwater.coordinator.api import Sessions
 from headwater.coordinator.webhooks import Webhooks
@@ -33,13 +32,11 @@ from headwater.core.errors import UserError
 from headwater.core.limits import (
     HTTP_BODY_BYTES_MAX,
     HTTP_CONNECTIONS_MAX,
-    HTTP_HEAD_BYTES_MAX,
-    HTTP_HEAD_S_MAX,
     HTTP_SHUTDOWN_S_MAX,
-    RECEIVE_BUFFER_BYTES_MAX,
 )
 from headwater.http import health, metrics
 from headwater.http.access import Access
+from headwater.http.connections import Connections, Conversations, Requests
 from headwater.http.encrypted import EncryptedListener
 from headwater.http.health import Readiness
 from headwater.http.sql import SqlRequests
@@ -136,79 +133,25 @@ def _listen(address: Address) -> socket.socket:
 
 
 def _config(app: ASGIApp) -> uvicorn.Config:
+    connections = Connections()
+    requests: Any = partial(Requests, connections=connections)
+    conversations: Any = partial(Conversations, connections=connections)
     return uvicorn.Config(
         app,
         loop="none",
-        http=_Requests,
-        ws="websockets-sansio",
+        http=requests,
+        ws=conversations,
         ws_max_size=HTTP_BODY_BYTES_MAX,
         ws_per_message_deflate=False,  # a small frame could be a large message
         lifespan="off",
         log_config=None,
         log_level="error",  # who sends what is no request does not write our log
         access_log=False,
+        proxy_headers=False,  # or a client on the machine says itself where it is, and guesses unslowed
         server_header=False,
-        limit_concurrency=HTTP_CONNECTIONS_MAX,
+        limit_concurrency=HTTP_CONNECTIONS_MAX + 1,  # which connections.py does not let come so far
         timeout_graceful_shutdown=HTTP_SHUTDOWN_S_MAX,
     )
-
-
-class _Requests(HttpToolsProtocol):
-    """uvicorn's reader of requests, with bounds for what comes before a body: its size and its time."""
-
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self._head_bytes = 0  # of the request that is being read
-        self._received_bytes = 0  # since its head began to come
-        self._head_timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._await_head()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._head_came()
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        if self._head_timer is None and (self.cycle is None or self.cycle.response_complete):
-            self._await_head()
-        if self._head_timer is not None:
-            self._received_bytes += len(data)
-            if self._received_bytes > HTTP_HEAD_BYTES_MAX + RECEIVE_BUFFER_BYTES_MAX:
-                self.transport.abort()  # one line without an end, which the parser keeps
-                return
-        super().data_received(data)
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self._head_bytes = 0
-
-    def on_url(self, url: bytes) -> None:
-        self._count(len(url))
-        super().on_url(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._count(len(name) + len(value))
-        super().on_header(name, value)
-
-    def on_headers_complete(self) -> None:
-        self._head_came()
-        super().on_headers_complete()
-
-    def _count(self, size: int) -> None:
-        self._head_bytes += size
-        if self._head_bytes > HTTP_HEAD_BYTES_MAX:
-            raise ValueError("the head of a request is too long")  # which the parser takes for a bad request
-
-    def _await_head(self) -> None:
-        self._received_bytes = 0
-        self._head_timer = self.loop.call_later(HTTP_HEAD_S_MAX, self.transport.abort)
-
-    def _head_came(self) -> None:
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
 
 
 class _Server(uvicorn.Server):

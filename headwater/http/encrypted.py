@@ -12,10 +12,13 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import structlog
 
+from headwater.core.crowd import to_leave
 from headwater.core.limits import HTTP_CONNECTIONS_MAX, STARTUP_S_MAX
 from headwater.tls import Tls
 
@@ -28,6 +31,14 @@ _USE_HTTPS: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Handshake:
+    """A connection of which it is not known yet whether it is encrypted."""
+
+    host: str
+    task: asyncio.Task[None]
+
+
 class EncryptedListener:
     """Looks like a server of the event loop to uvicorn."""
 
@@ -36,31 +47,38 @@ class EncryptedListener:
         self._made = made
         self._tls = tls
         self._loop = asyncio.get_running_loop()
-        self._starting: set[asyncio.Task[None]] = set()
+        self._starting: dict[_Handshake, None] = {}  # the oldest first
         self._accepting = self._loop.create_task(self._accept())
 
     def close(self) -> None:
         """Take no more connections; those that are there go on."""
-        for task in (self._accepting, *self._starting):
+        for task in self._tasks():
             task.cancel()
 
     async def wait_closed(self) -> None:
-        await asyncio.gather(self._accepting, *self._starting, return_exceptions=True)
+        await asyncio.gather(*self._tasks(), return_exceptions=True)
+
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        return [self._accepting, *(handshake.task for handshake in self._starting)]
 
     async def _accept(self) -> None:
         while True:
             try:
-                connection, _ = await self._loop.sock_accept(self._listener)
+                connection, address = await self._loop.sock_accept(self._listener)
             except OSError as error:  # too many open files, for instance: others may end meanwhile
                 _LOG.warning("could not accept", error=error.strerror or str(error))
                 await asyncio.sleep(_ACCEPT_AGAIN_S)
                 continue
-            if len(self._starting) >= HTTP_CONNECTIONS_MAX:
-                connection.close()
-                continue
-            task = self._loop.create_task(self._begin(connection))
-            self._starting.add(task)
-            task.add_done_callback(self._starting.discard)
+            other = to_leave(self._starting) if len(self._starting) >= HTTP_CONNECTIONS_MAX else None
+            if other is not None:
+                self._starting.pop(other)
+                other.task.cancel()
+            handshake = _Handshake(str(address[0]), self._loop.create_task(self._begin(connection)))
+            self._starting[handshake] = None
+            handshake.task.add_done_callback(partial(self._ended, handshake))
+
+    def _ended(self, handshake: _Handshake, _: asyncio.Task[None]) -> None:
+        self._starting.pop(handshake, None)
 
     async def _begin(self, connection: socket.socket) -> None:
         """Hand a connection on, encrypted or not."""

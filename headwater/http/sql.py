@@ -33,6 +33,7 @@ from headwater.core.limits import HTTP_BODY_BYTES_MAX, HTTP_BODY_S_MAX, SEND_BUF
 from headwater.core.relation import Column
 from headwater.http import statements
 from headwater.http.access import Access, Headers, client_of, header
+from headwater.http.connections import letting_in
 from headwater.http.statements import Asked, ClientGone, Note, description, error_form, notice_form
 
 _JSON: Final = (b"content-type", b"application/json")
@@ -65,9 +66,12 @@ class SqlRequests:
             return
         answer = _Answer(send)
         session.listen(answer.hear, session.cancel)
+        let_in = letting_in(scope)
+        let_in(True)
         try:
             await _beside_client(session, answer, _answered(session, asked, answer, note), receive)
         finally:
+            let_in(False)
             await session.close()
 
     async def _opened(self, scope: Scope, receive: Receive) -> tuple[Session, list[Asked], Note]:

@@ -29,6 +29,7 @@ from headwater.core.limits import HTTP_BODY_BYTES_MAX, HTTP_FIRST_MESSAGE_S_MAX,
 from headwater.core.relation import Column
 from headwater.http import statements
 from headwater.http.access import Access, Headers, client_of, credentials, header
+from headwater.http.connections import letting_in
 from headwater.http.sql import asked_of, settings_of
 from headwater.http.statements import ClientGone, Note, description, error_form, notice_form
 
@@ -58,6 +59,7 @@ class SqlConversations:
         talk = _Talk(send)
         try:
             session, note = await self._opened(headers, scope, inbox)
+            letting_in(scope)(True)
             try:
                 await _conversation(session, inbox, talk, note)
             finally:

@@ -24,13 +24,13 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, cast
 
 import structlog
 
 from headwater.coordinator.api import Sessions
+from headwater.core.crowd import to_leave
 from headwater.core.errors import UserError
 from headwater.core.limits import (
     CONNECTIONS_MAX,
@@ -125,12 +125,10 @@ class PgWireServer:
         Who has not logged in makes room for others: the client that has most such sockets loses its oldest.
         """
         if len(self._connections) >= self._room() + CONNECTIONS_STARTING_MAX:
-            starting = [other for other in self._connections if other.starting]
-            if not starting:
+            other = to_leave(other for other in self._connections if other.starting)
+            if other is None:
                 return False
-            counts = Counter(other.host for other in starting)
-            most = max(counts.values())
-            next(other for other in starting if counts[other.host] == most).abort()
+            other.abort()
         self._connections[connection] = None
         self.connections_total += 1
         return True
