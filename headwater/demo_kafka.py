@@ -109,6 +109,7 @@ def _jars(kafka_dir: Path) -> str:
 @contextmanager
 def _broker(java: str, jars: str, folder: Path, clock: Clock) -> Iterator[Address]:
     """Where it listens; ended and waited for on the way out."""
+    folder = folder.absolute()  # the child works there itself
     folder.mkdir(parents=True, exist_ok=True)
     listener = free_address(ADDRESS)
     controller = free_address(Address(ADDRESS.host, 0))

@@ -1,7 +1,7 @@
 """The demo of Kafka: a real broker and a real server, three tables of one topic, and nothing left behind.
 
-Method: the command as a user types it, with a data directory of its own.  What it prints is looked at, and
-so are the processes that it has started.
+Method: the command as a user types it, with a data directory of its own, named from where the user is.  What
+it prints is looked at, and so are the processes that it has started.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def counts(out: str) -> list[tuple[int, ...]]:
 @pytest.mark.timeout(600)
 def test_one_topic_is_three_tables_that_grow(data_dir: Path) -> None:
     done = subprocess.run(
-        command(data_dir, "--kafka-dir", str(JARS), "--seconds", "4"),
+        command(Path(data_dir.name), "--kafka-dir", str(JARS), "--seconds", "4"),
+        cwd=data_dir.parent,
         capture_output=True,
         text=True,
         timeout=DEMO_S_MAX,
@@ -69,7 +70,10 @@ def test_one_topic_is_three_tables_that_grow(data_dir: Path) -> None:
 @pytest.mark.timeout(600)
 def test_the_next_one_goes_on_and_an_interrupt_ends_all_processes(data_dir: Path) -> None:
     with subprocess.Popen(
-        command(data_dir, "--kafka-dir", str(JARS), "--seconds", "600"), stdout=subprocess.PIPE, text=True
+        command(Path(data_dir.name), "--kafka-dir", str(JARS), "--seconds", "600"),
+        cwd=data_dir.parent,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as child:
         assert child.stdout is not None
         while (found := LINE.match(child.stdout.readline())) is None:
