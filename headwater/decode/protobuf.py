@@ -13,7 +13,8 @@ message alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -32,6 +33,7 @@ from headwater.decode.slices import sliced
 from headwater.formats.spans import Mask, bytes_of, pieces_of
 
 _FRAME_BYTES: Final = 5
+_PANIC: Final = "PanicException"
 _REFUSED: Final = "failed to decode Protobuf message: "
 
 
@@ -143,7 +145,8 @@ class _Reader:
     def _parsed(self, messages: pa.Array, first: int) -> tuple[pa.StructArray, dict[int, str]]:
         """Fields as they are on the wire, and why some messages have none."""
         try:
-            return self._fields.array_to_record_batch(messages).to_struct_array(), {}
+            with _panics_are_errors():
+                return self._fields.array_to_record_batch(messages).to_struct_array(), {}
         except ValueError as error:
             if len(messages) == 1:
                 reason = f"Protobuf: {str(error).removeprefix(_REFUSED)}"
@@ -165,6 +168,17 @@ class _Reader:
             message.DiscardUnknownFields()
             written.append(message.SerializePartialToString(deterministic=True))
         return pa.array(written, pa.binary()), errors
+
+
+@contextmanager
+def _panics_are_errors() -> Iterator[None]:
+    """The reader ends in a panic where a message says of a length that it is nearly 2^64."""
+    try:
+        yield
+    except BaseException as error:  # a panic is no Exception, and its class has no place to import it from
+        if type(error).__name__ == _PANIC:
+            raise ValueError("a length is beyond the message's end") from None
+        raise
 
 
 def _with_errors(columns: list[pa.Array], errors: dict[int, str], count: int) -> Decoded:

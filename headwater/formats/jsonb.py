@@ -38,7 +38,7 @@ def parse(text: str) -> object:
     except UserError:
         raise
     except RecursionError:
-        raise UserError("stack depth limit exceeded", "54001") from None
+        raise _too_deep() from None
     except ValueError:
         raise UserError("invalid input syntax for type json", "22P02", detail=_shown(text)) from None
     return value
@@ -82,9 +82,12 @@ def print_string(text: str) -> str:
 def canonical_jsonb(text: str) -> str:
     """The one text of a jsonb value."""
     value = parse(text)
-    if "\\u" in text:
-        _check_unicode(value)
-    return print_value(value)
+    try:
+        if "\\u" in text:
+            _check_unicode(value)
+        return print_value(value)
+    except RecursionError:  # sooner than when it is read
+        raise _too_deep() from None
 
 
 def canonical_json(text: str) -> str:
@@ -150,6 +153,10 @@ def _check_unicode(value: object) -> None:
         for key, item in value.items():
             _check_unicode(key)
             _check_unicode(item)
+
+
+def _too_deep() -> UserError:
+    return UserError("stack depth limit exceeded", "54001")
 
 
 def _shown(text: str) -> str:

@@ -93,6 +93,8 @@ def test_documents_are_canonical(message: str, document: str) -> None:
         (b'["\\u0000"]', "JSON: unsupported Unicode escape sequence"),
         (b'"\xff"', 'JSON: invalid byte sequence for encoding "UTF8"'),
         (b"[" * 100_000 + b"]" * 100_000, "JSON: stack depth limit exceeded"),
+        # Can be read, and not be printed.
+        (b'{"a":' * 700 + b"1" + b"}" * 700, "JSON: stack depth limit exceeded"),
     ],
 )
 def test_a_bad_document_is_an_error_and_its_neighbours_are_not(message: bytes, reason: str) -> None:

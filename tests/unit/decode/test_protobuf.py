@@ -295,6 +295,8 @@ def test_columns_have_the_types_of_the_fields() -> None:
     [
         (b"\x08", "Protobuf: unexpected EOF in varint"),
         (b"\x72\x01\xff", "Protobuf: invalid UTF-8"),
+        # Where ptars panics.
+        (b"\x72" + b"\xff" * 9 + b"\x01", "Protobuf: a length is beyond the message's end"),
         (b"\x72\x01\x00", 'Protobuf: invalid byte sequence for encoding "UTF8": 0x00'),
         (b"\xea\x01\x02\x10\xff", "Protobuf: unexpected EOF in varint"),
         (b"\xea\x01\x0b\x10" + b"\xff" * 9 + b"\x01", "Protobuf: timestamp out of range"),
