@@ -24,13 +24,16 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from operator import methodcaller
 from typing import Any, Final, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from headwater.core import limits
+from headwater.core.calendar import MOMENT_MAX
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import TransientError
 from headwater.core.limits import (
@@ -52,6 +55,7 @@ Stretch = tuple[str, int, int, int, int]
 """A partition, the offsets [start, end) of it, and the epoch of the leader who told its start; -1: nobody."""
 
 _WAIT_S: Final = 0.1
+_TIME_MAX: Final = MOMENT_MAX // 1000
 _BESIDE_BYTES: Final = 400
 """What a message takes in memory beside its value, more or less."""
 _NOT_THERE: Final = (
@@ -64,34 +68,72 @@ _VALUE, _KEY, _OFFSET, _TOPIC, _PARTITION, _TIME = map(
     methodcaller, ("value", "key", "offset", "topic", "partition", "timestamp")
 )
 _ERROR: Final = methodcaller("error")
+_HEADERS: Final = methodcaller("headers")
+_NO_TEXT: Final = (UnicodeDecodeError, SystemError)
+"""Of a key that is not UTF-8; the second one: an answer was given as well."""
 
 
-@dataclass(frozen=True, slots=True)
 class Messages:
-    """Some messages of a topic; columns are made when they are asked for."""
+    """Some messages of a topic; each column is made when it is asked for, once for all tables."""
 
-    topic: str
-    found: Sequence[Message]
+    def __init__(self, topic: str, found: Sequence[Message]) -> None:
+        self.topic, self.found = topic, found
+        self._some_of: tuple[Messages, Sequence[int]] | None = None
 
     def __len__(self) -> int:
         return len(self.found)
 
+    def take(self, places: Sequence[int]) -> Messages:
+        """Some of them."""
+        taken = Messages(self.topic, [self.found[place] for place in places])
+        taken._some_of = self, places
+        return taken
+
+    @cached_property
     def values(self) -> pa.Array:
         return pa.array(list(map(_VALUE, self.found)), pa.binary())
 
+    @cached_property
     def keys(self) -> pa.Array:
         return pa.array(list(map(_KEY, self.found)), pa.binary())
 
+    @cached_property
     def offsets(self) -> pa.Array:
         return pa.array(list(map(_OFFSET, self.found)), pa.int64())
 
+    @cached_property
     def partitions(self) -> pa.Array:
         return pa.array(list(map(_PARTITION, self.found)), pa.int32())
 
+    @cached_property
     def times(self) -> pa.Array:
-        """In milliseconds; NULL where the message has none."""
-        told = [time if kind and time >= 0 else None for kind, time in map(_TIME, self.found)]
-        return pa.array(told, pa.int64()).cast(pa.timestamp("ms"))
+        """NULL where the message has none, or one beyond all timestamps: producers may say anything."""
+        told = [time if kind and 0 <= time <= _TIME_MAX else None for kind, time in map(_TIME, self.found)]
+        return pa.array(told, pa.int64()).cast(pa.timestamp("ms")).cast(pa.timestamp("us"))
+
+    @cached_property
+    def headers(self) -> list[Sequence[Any] | None]:
+        """A list of pairs for each message; None if it has a key that is no text.
+
+        The client cannot give such a key: it raises an error, and whoever asks that message once more gets a
+        list with nothing in its places, which ends the process.  So no message is asked twice.
+        """
+        if self._some_of is not None:
+            whole, places = self._some_of
+            return [whole.headers[place] for place in places]
+        told: list[Sequence[Any] | None] = []
+        messages = iter(self.found)
+        while len(told) < len(self.found):
+            try:
+                told.extend(pairs or () for pairs in map(_HEADERS, messages))
+            except _NO_TEXT:
+                told.append(None)
+        return told
+
+    @cached_property
+    def bytes(self) -> int:
+        """Of keys and values, as they were sent."""
+        return sum(pc.sum(pc.binary_length(part)).as_py() or 0 for part in (self.keys, self.values))
 
 
 @dataclass(frozen=True, slots=True)

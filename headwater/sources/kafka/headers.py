@@ -1,7 +1,6 @@
 """Headers of messages as columns: all of them, or the last one of a name.
 
-The client gives a list of pairs for each message; that is the only thing that is done once per message.  All
-pairs lie in one row then, and which are a message's is told by where they begin.
+All pairs lie in one row, and which are a message's is told by where they begin.
 """
 
 from __future__ import annotations
@@ -9,23 +8,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import chain
-from operator import methodcaller
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from confluent_kafka import Message
 
 from headwater.decode.text import text_and_errors
+from headwater.sources.kafka.consume import Messages
 
-_HEADERS: Final = methodcaller("headers")
+_NO_KEY: Final = "Found ill-formed byte sequence in the key of a header that cannot be decoded as valid utf-8"
 
 
 class Headers:
-    """Those of some messages; read when they are asked for."""
+    """Those of some messages, for one table; read when they are asked for."""
 
-    def __init__(self, found: Sequence[Message]) -> None:
+    def __init__(self, found: Messages) -> None:
         self._found = found
         self.missing: dict[int, str] = {}  # by message, why it has not what was asked for
 
@@ -40,8 +38,8 @@ class Headers:
         for message in np.flatnonzero(places < 0).tolist():
             begin, end = self._begins[message : message + 2]
             there = ", ".join(self._keys[begin:end].to_pylist())
-            self.missing[message] = (
-                f"A header with key '{name}' was not found in the message headers: [{there}]"
+            self.missing.setdefault(
+                message, f"A header with key '{name}' was not found in the message headers: [{there}]"
             )
         values = self._values.take(pa.array(places, mask=places < 0))
         if binary:
@@ -62,7 +60,9 @@ class Headers:
 
     @cached_property
     def _lists(self) -> list[Sequence[Any]]:
-        return [pairs or () for pairs in map(_HEADERS, self._found)]
+        lists = self._found.headers
+        self.missing |= {place: _NO_KEY for place, pairs in enumerate(lists) if pairs is None}
+        return [pairs or () for pairs in lists]
 
     @cached_property
     def _begins(self) -> np.ndarray[Any, Any]:

@@ -84,7 +84,7 @@ def _numbering(stretches: Sequence[Stretch]) -> Callable[[Messages], pa.Array]:
         passed += end - start
 
     def number(found: Messages) -> pa.Array:
-        return pa.array(before[found.topic][found.partitions().to_numpy()] + found.offsets().to_numpy())
+        return pa.array(before[found.topic][found.partitions.to_numpy()] + found.offsets.to_numpy())
 
     return number
 

@@ -104,13 +104,13 @@ class Rows:
         self, found: Messages, sequence: pa.Array
     ) -> tuple[pa.RecordBatch | None, DefiniteError | None, Received]:
         """The changes, the error that ends the table, and what they were made of."""
-        values, keys = found.values(), found.keys()
-        told = Received(len(found), _bytes(values) + _bytes(keys))
+        values, keys = found.values, found.keys
+        told = Received(len(found), found.bytes)
         if self._envelope == NONE and self._value is not None:
             kept = _flags(values.is_valid())
             if not kept.all():
                 places = np.flatnonzero(kept).tolist()
-                found = Messages(found.topic, [found.found[place] for place in places])
+                found = found.take(places)
                 taken = pa.array(places, pa.int64())
                 values, keys, sequence = values.take(taken), keys.take(taken), sequence.take(taken)
         if not len(found):
@@ -119,7 +119,7 @@ class Rows:
         value = (
             None if self._value is None else Part(values, _apply(self._value, values, self._value_columns))
         )
-        headers = Headers(found.found)
+        headers = Headers(found)
         columns = [
             self._column(origin, place, found, key, value, keys, values, headers)
             for place, origin in enumerate(self._origins)
@@ -163,11 +163,11 @@ class Rows:
             case ["error"] if value is not None:
                 return _described(value, wanted)
             case ["partition"]:
-                return found.partitions()
+                return found.partitions
             case ["offset"]:
-                return found.offsets().cast(wanted)
+                return found.offsets.cast(wanted)
             case ["timestamp"]:
-                return found.times().cast(wanted)
+                return found.times.cast(wanted)
             case ["headers"]:
                 return headers.all().cast(wanted)
             case ["header", name, binary]:
@@ -274,11 +274,6 @@ def _apply(decoder: Decoder, raw: pa.Array, columns: tuple[Any, ...]) -> Decoded
 def _odd_key(raw: bytes) -> bytes:
     """A key that could not be decoded: its bytes, and never none, which stands for the key that is null."""
     return raw if raw.strip(b"\0") else raw + b"\0"
-
-
-def _bytes(parts: pa.Array) -> int:
-    """Of keys or values, as they were sent."""
-    return pc.sum(pc.binary_length(parts)).as_py() or 0
 
 
 def _where(found: Messages, place: int) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Message
 
+from headwater.sources.kafka.consume import Messages
 from headwater.sources.kafka.headers import Headers
 
 Pairs = list[tuple[str, Any]]
@@ -48,10 +49,10 @@ def test_headers_are_those_of_their_messages(seed: int) -> None:
 
     messages = [Message(topic="t", headers=pairs()) for _ in range(chance.choice((1, 5, 200)))]
     walked: list[Any] = [message.headers() or [] for message in messages]
-    told = Headers(messages).all().to_pylist()
+    told = Headers(Messages("t", messages)).all().to_pylist()
     assert told == [[{"key": key, "value": value} for key, value in found] for found in walked]
     for binary in (True, False):
-        headers = Headers(messages)
+        headers = Headers(Messages("t", messages))
         values, wrong = column(messages, "a", binary)
         assert headers.column("a", binary).to_pylist() == values
         assert headers.missing.keys() == wrong.keys()
@@ -59,3 +60,26 @@ def test_headers_are_those_of_their_messages(seed: int) -> None:
             expected = why.removeprefix("not found: ")
             said = headers.missing[place]
             assert said.endswith(f"[{expected}]") or why in said
+
+
+class Odd(Message):
+    """As the client gives a message with a header whose key is no text: it must not be asked again."""
+
+    asked = False
+
+    def headers(self) -> Any:
+        assert not self.asked
+        self.asked = True
+        return [(b"\xff".decode(), b"x")]
+
+
+def test_a_key_that_is_no_text_is_wrong_in_its_message_alone() -> None:
+    messages = [Message(topic="t", headers=[("a", b"1")]), Odd(topic="t"), Message(topic="t")]
+    found = Messages("t", messages)
+    headers = Headers(found)
+    assert headers.all().to_pylist() == [[{"key": "a", "value": b"1"}], [], []]
+    assert headers.missing.keys() == {1}
+    headers = Headers(found.take([0, 1]))
+    assert headers.column("a", binary=False).to_pylist() == ["1", None]
+    assert headers.missing.keys() == {1}
+    assert "in the key of a header" in headers.missing[1]
