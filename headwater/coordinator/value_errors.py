@@ -83,9 +83,8 @@ def error_of(table: str, relation: Relation, rows: list[Row]) -> BadRow:
     why = f": {flaw.why}" if flaw.why else ""
     what = f'value "{value}" of column "{column}"' if column else f'message "{value}"'
     others = len(rows) - 1
-    more = (
-        f" {others}{' or more' if others + 1 >= VALUE_ERRORS_SHOWN_MAX else ''} other rows have such values."
-    )
+    many = f"{others}{' or more' if others + 1 >= VALUE_ERRORS_SHOWN_MAX else ''} other rows have"
+    more = f" {'1 other row has' if others == 1 else many} such values."
     return BadRow(
         f'Source error: {what} in row {row.key} of table "{table}" cannot be stored{why}',
         "22000",

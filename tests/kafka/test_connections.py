@@ -83,6 +83,8 @@ def test_who_is_not_let_in_is_told_why(here: Mirror) -> None:
         assert "uthentication" in said
     said = within(here, create.format(here.kafka.address("SSL"), "SSL", ""))
     assert said.startswith("Meta data fetch error: ssl")
+    plain = here.error(f"CREATE CONNECTION g TO KAFKA (BROKER '{here.kafka.address()}')")
+    assert "SECURITY PROTOCOL" in str(plain.message_hint)
     said = within(here, create.format(f"127.0.0.1:{free_port()}", "PLAINTEXT", ""))
     assert said.startswith("Meta data fetch error: ")
     assert "refused" in said

@@ -33,6 +33,8 @@ _SASL: Final = "SASL"
 _GLANCE_S: Final = 0.5
 """So often it is looked whether there is a reason not to wait any longer."""
 _HOPELESS: Final = (KafkaError._ALL_BROKERS_DOWN, KafkaError._AUTHENTICATION, KafkaError._SSL)
+_HANDSHAKE: Final = "SSL handshake failed"
+"""Also said of a broker that hangs up, since it does not expect TLS."""
 _REACHABLE: Final = (
     "See to it that the broker runs and that BROKER names where it listens, as this machine sees it."
 )
@@ -181,8 +183,11 @@ def trouble(error: KafkaError, brokers: str) -> TransientError:
         hint = (
             "ALTER CONNECTION .. SET (SASL USERNAME .., SASL PASSWORD ..), or let the user in at the broker."
         )
-    elif code == KafkaError._SSL:
-        hint = "Look at SECURITY PROTOCOL and at the certificates of the connection."
+    elif code == KafkaError._SSL or _HANDSHAKE in error.str():
+        hint = (
+            "Look at SECURITY PROTOCOL, which is SSL or SASL_SSL unless the connection says otherwise, and at"
+            " its certificates."
+        )
     elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
         hint = "Grant READ and DESCRIBE on the topic to the user of the connection."
     return TransientError(f'{NAMESPACE}: {_shown(error)} at "{brokers}"', hint=hint)

@@ -63,6 +63,12 @@ def encoded(secrets: Secrets, reference: Reference, encoding: Encoding, registri
     if encoding.key_format is None and envelope.type in (UPSERT, DEBEZIUM):
         key = registered_key(encoding.value_format, reference.name, known)
     keyed = envelope.type != NONE
+    if key is None and value is not None and _includes_key(encoding):
+        raise UserError(
+            "INCLUDE KEY requires specifying KEY FORMAT .. VALUE FORMAT, got bare FORMAT",
+            "22023",
+            hint="Write KEY FORMAT .. VALUE FORMAT ..",
+        )
     if keyed and key is None:
         raise _no_key(envelope.type)
     columns = _columns(encoding, envelope, key, value)
@@ -85,7 +91,7 @@ def encoded(secrets: Secrets, reference: Reference, encoding: Encoding, registri
         raise UserError(
             f'column "{twice}" specified more than once',
             "42701",
-            hint="Give the key another name: INCLUDE KEY AS .., or a list of names after the table's.",
+            hint="Give the key, or what INCLUDE adds, another name with AS: INCLUDE KEY AS ..",
         )
     return replace(
         reference,
@@ -106,17 +112,14 @@ def _no_key(envelope: str) -> UserError:
     )
 
 
+def _includes_key(encoding: Encoding) -> bool:
+    return any(isinstance(part, MessagePart) and part.part == "key" for part in encoding.include)
+
+
 def _check(encoding: Encoding, envelope: Envelope) -> None:
-    includes_key = any(isinstance(part, MessagePart) and part.part == "key" for part in encoding.include)
     if envelope.type == "materialize":
         raise not_supported("ENVELOPE MATERIALIZE")
-    if includes_key and encoding.value_format is not None and encoding.key_format is None:
-        raise UserError(
-            "INCLUDE KEY requires specifying KEY FORMAT .. VALUE FORMAT, got bare FORMAT",
-            "22023",
-            hint="Write KEY FORMAT .. VALUE FORMAT ..",
-        )
-    if includes_key and envelope.type == DEBEZIUM:
+    if _includes_key(encoding) and envelope.type == DEBEZIUM:
         raise UserError(
             "Cannot use INCLUDE KEY with ENVELOPE DEBEZIUM: Debezium values include all keys.", "22023"
         )

@@ -23,7 +23,8 @@ def _rows(facts: SystemFacts) -> Columns:
         ],
         "name": [reference.name for _, reference in references],
         "updated_at": [moment(item.ingestion.references_updated_at_ms) for item, _ in references],
-        "columns": [list(reference.columns) for _, reference in references],
+        # Messages have those that a table's clauses give them.
+        "columns": [list(reference.columns) or None for _, reference in references],
     }
 
 

@@ -243,7 +243,7 @@ def test_references_show_the_last_part_of_their_namespace() -> None:
             "updated_at": at(1_000),
             "columns": ["id"],
         },
-        {"source_id": "u1", "namespace": None, "name": "topic", "updated_at": at(1_000), "columns": []},
+        {"source_id": "u1", "namespace": None, "name": "topic", "updated_at": at(1_000), "columns": None},
     ]
 
 

@@ -131,6 +131,13 @@ def test_a_key_of_several_fields_is_columns_or_one_record() -> None:
     assert made.pinned.columns[0] == ["whole", "key"]
 
 
+def test_a_key_whose_schema_the_registry_has_can_be_named() -> None:
+    made = shaped(f"FORMAT AVRO {CSR} INCLUDE KEY AS k ENVELOPE UPSERT", "pair")
+    assert made.relation.columns[0].name == "k"
+    assert made.pinned.columns[0] == ["whole", "key"]
+    assert made.relation.keys == ((0,),)
+
+
 def test_values_may_be_null_where_errors_are_inline() -> None:
     made = shaped(
         "KEY FORMAT TEXT VALUE FORMAT TEXT ENVELOPE UPSERT (VALUE DECODING ERRORS = (INLINE AS why))"
@@ -155,6 +162,11 @@ def test_debezium_has_the_columns_of_after() -> None:
         (
             "FORMAT TEXT INCLUDE KEY",
             "t",
+            "INCLUDE KEY requires specifying KEY FORMAT .. VALUE FORMAT, got bare",
+        ),
+        (
+            f"FORMAT AVRO {CSR} INCLUDE KEY",
+            "pair",
             "INCLUDE KEY requires specifying KEY FORMAT .. VALUE FORMAT, got bare",
         ),
         (
