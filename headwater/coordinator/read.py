@@ -433,7 +433,7 @@ class Reads:
         name = coordinator.full_name(table)
         ended = span.until is None and coordinator.ledger.stopped(table.collection_id) is not None
         if ended:
-            how = f"is stopped at position {span.position}"
+            how = f"is stopped at position {span.position}" if span.position else "is stopped"
         elif span.until is None:
             how = "is being read again from its upstream"
         else:

@@ -1,6 +1,6 @@
 """Everything at once, by a seed: messages of several formats, tables that come and go, kills of everybody.
 
-    Feed      a topic, its source, and what its messages are to become
+    Feed      a topic, its source, and what its messages are to become; two have one source together
     Episode   goes on for so many seconds, doing one thing after the other
 
     text      {"n": 5}, bad values, null keys, keys that are no text       raw, TEXT, JSON, CSV, REGEX
@@ -8,8 +8,9 @@
     protobuf  messages of a registered schema, few of them bad             PROTOBUF
 
 Brokers are killed one at a time or both, the cluster, the whole server; the registry goes away; partitions
-are added; transactions are committed and aborted.  Now and then the tables of a source are read, each at
-one timestamp with the source's progress.  It must be what the messages before that progress make: the oracle
+are added; transactions are committed and aborted; a topic of two that are one source is made again.  Now and
+then a table gets a column, or is compared with its topic, or the tables of a source are read, each at one
+timestamp with the source's progress.  It must be what the messages before that progress make: the oracle
 reads the topic with a plain consumer of its own.  What SUBSCRIBE told of a stretch of time before a kill it
 must tell after it.
 """
@@ -44,6 +45,8 @@ TABLES_MAX = 7
 CHECK_S_MAX = 300.0
 HISTORY = "WITH (RETAIN HISTORY FOR '1h')"
 ERRORS = ("Envelope error: Upsert: ", "Decode error: ")
+GONE = ("was recreated", "was deleted")
+OFTEN = ", TOPIC METADATA REFRESH INTERVAL '1s'"
 PROTO = 'syntax = "proto3"; message M { int64 n = 1; string note = 2; }'
 
 Messages = list[tuple[int, int, bytes | None, bytes | None]]
@@ -192,6 +195,7 @@ class Feed:
     value: Callable[[int], bytes]
     bad_share: float
     odd_keys_share: float
+    several: bool = False  # whether its source has another topic as well
     partitions: int = 2
     tables: dict[str, Shape] = field(default_factory=dict)
     began: dict[str, int] = field(default_factory=dict)  # by table, the first timestamp it was seen at
@@ -232,9 +236,10 @@ class Episode:
         self.here = Mirror(server, kafka)
         self.kafka, self.registry, self.random = kafka, registry, seeded(seed)
         self.count, self.made = 0, 0
+        self.grown: set[str] = set()  # tables with one column more
         self.here.registry(registry)
         copies = len(kafka.nodes)
-        topics = [self.here.topic(partitions=2, copies=copies) for _ in range(3)]
+        topics = [self.here.topic(partitions=2, copies=copies) for _ in range(5)]
         self._schemas: dict[int, str] = {}
         self._newest = 0
         self._avro_topic = topics[1]
@@ -252,11 +257,14 @@ class Episode:
                 0.001,
                 0.0,
             ),
+            *(Feed("m", t, TEXT_SHAPES, lambda n: b'{"n": %d}' % n, 0.02, 0.0, True) for t in topics[3:]),
         ]
+        self.here.source_of(topics[3:], "m", OFTEN)
         for feed in self.feeds:
-            self.here.source(feed.topic, feed.source, options=", TOPIC METADATA REFRESH INTERVAL '1s'")
+            if not feed.several:
+                self.here.source(feed.topic, feed.source, options=OFTEN)
             self._produce(feed)
-            for shape in feed.shapes.values():
+            for shape in list(feed.shapes.values())[: 3 if feed.several else None]:
                 self._create(feed, shape)
 
     def run(self, seconds: float) -> None:
@@ -280,7 +288,10 @@ class Episode:
             self.transaction: 4,
             self.create: 2,
             self.drop: 1,
+            self.grow: 0.7,
+            self.verify: 0.7,
             self.more_partitions: 0.5,
+            self.make_again: 0.4,
             self.check: 4,
             lambda _: self.new_schema(): 0.5,
             self.registry_away: 0.3,
@@ -311,6 +322,29 @@ class Episode:
             self.kafka.add_partitions(feed.topic, feed.partitions + 1)
             feed.partitions += 1
 
+    def make_again(self, feed: Feed) -> None:
+        """A topic of several: its tables end and say so, and other ones begin with what it is now."""
+        if not feed.several:
+            return
+        self.here.kafka.delete_topic(feed.topic)
+        self.here.kafka.create_topic(feed.topic, 2, copies=len(self.kafka.nodes))
+        feed.partitions = 2
+        self._produce(feed)
+        for table in list(feed.tables):
+            eventually(partial(self._ended, table), within_s=CHECK_S_MAX)
+            self.here.run(f"DROP TABLE {table}")
+            del feed.tables[table]
+            feed.began.pop(table, None)
+        for _ in range(2):
+            self.create(feed)
+
+    def _ended(self, table: str) -> bool:
+        try:
+            self.here.rows(f"SELECT count(*) FROM {table}")
+        except psycopg.Error as error:
+            return any(text in str(error) for text in GONE)
+        return False
+
     def new_schema(self) -> None:
         """One more field; messages are of either schema from now on."""
         more = [{"name": f"f{n}", "type": "string", "default": ""} for n in range(len(self._schemas))]
@@ -340,7 +374,8 @@ class Episode:
     def _create(self, feed: Feed, shape: Shape) -> None:
         self.made += 1
         name = f"{feed.source}{self.made}"
-        self.here.run(f"CREATE TABLE {name} FROM SOURCE {feed.source} {shape.clauses} {HISTORY}")
+        reference = f'(REFERENCE "{feed.topic}")'
+        self.here.run(f"CREATE TABLE {name} FROM SOURCE {feed.source} {reference} {shape.clauses} {HISTORY}")
         feed.tables[name] = shape
 
     def drop(self, feed: Feed) -> None:
@@ -349,6 +384,36 @@ class Episode:
             self.here.run(f"DROP TABLE {name}")
             del feed.tables[name]
             feed.began.pop(name, None)
+
+    def grow(self, feed: Feed) -> None:
+        """A column more; the table as it was can be read up to then."""
+        names = [name for name, shape in feed.tables.items() if shape.asked != "*" and name not in self.grown]
+        if not names:
+            return
+        table = self.random.choice(sorted(names))
+        if self._unless_flawed(f"ALTER TABLE {table} ADD COLUMN timestamp FROM UPSTREAM") is not None:
+            self.grown.add(table)
+            feed.began.pop(table, None)
+            missing = self._unless_flawed(f"SELECT count(*) FROM {table} WHERE timestamp IS NULL")
+            if missing not in (None, [(0,)]):
+                raise Wrong(f"{table}: {missing} rows without a time")
+
+    def verify(self, feed: Feed) -> None:
+        """What is there is what reading again would give."""
+        table = self.random.choice(sorted(feed.tables))
+        found = self._unless_flawed(f"VERIFY TABLE {table}")
+        if found is not None and [row[0] for row in found] != ["equal"]:
+            raise Wrong(f"{table}: {found[:3]}")
+
+    def _unless_flawed(self, statement: str) -> list[Any] | None:
+        """What a statement gives; None: the table has errors."""
+        try:
+            found = self.here.session.execute(statement.encode())
+        except psycopg.Error as error:
+            if not any(text in str(error) for text in ERRORS):
+                raise
+            return None
+        return found.fetchall() if found.description else []
 
     # Deaths
 
@@ -406,7 +471,7 @@ class Episode:
         offsets: dict[int, int] = {}
         try:
             with session.transaction():
-                offsets = self.here.offsets(feed.source)
+                offsets = self.here.offsets(feed.source, feed.topic)
                 ((ts,),) = self.here.rows("SELECT mz_now()::text::int8")
                 rows: Wanted = Counter(self.here.rows(f"SELECT {shape.asked} FROM {table}"))
         except psycopg.Error as error:

@@ -142,6 +142,8 @@ def test_a_topic_that_was_deleted_is_told(here: Mirror) -> None:
     here.topics.remove(topic)
     eventually(lambda: "topic was deleted" in str(here.status("s")[1]))
     assert "topic was deleted" in eventually(lambda: here.refused("SELECT * FROM t"))
+    stopped = f'Table "materialize.{here.schema}.t" is stopped.'
+    assert here.error("SELECT * FROM t").message_detail == stopped
     here.kafka.create_topic(topic)
     here.topics.append(topic)
     here.kafka.produce(topic, [(None, b"b")])

@@ -14,7 +14,7 @@ from __future__ import annotations
 import io
 import json
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import fastavro
@@ -39,7 +39,7 @@ class Mirror:
         self.schema = f"k{unique_name()[:12]}"
         self.session = server.connect()
         self.topics: list[str] = []
-        self._topic_of: dict[str, str] = {}
+        self._topics_of: dict[str, tuple[str, ...]] = {}  # by source
         self.run(f"CREATE SCHEMA {self.schema}")
         self.enter()
         brokers = ", ".join(f"'{address}'" for address in kafka.address().split(","))
@@ -80,18 +80,20 @@ class Mirror:
     def wait(self, topic: str, within_s: float = READ_S_MAX) -> None:
         """Until the sources of a topic have read what is in it."""
         ends = self.kafka.end_offsets(topic)
-        for source, of in self._topic_of.items():
-            if of == topic:
-                eventually(lambda source=source: self._read(source, ends), within_s=within_s)  # type: ignore[misc]
+        for source, of in self._topics_of.items():
+            if topic in of:
+                eventually(lambda source=source: self._read(source, topic, ends), within_s=within_s)  # type: ignore[misc]
 
-    def offsets(self, source: str = "s") -> dict[int, int]:
-        """By partition, what a source has read."""
-        found = self.rows(f'SELECT partition::text, "offset" FROM {source}')
+    def offsets(self, source: str = "s", topic: str = "") -> dict[int, int]:
+        """By partition, what a source has read of its topic, or of one of several."""
+        several = len(self._topics_of.get(source, ())) > 1
+        where = f" WHERE topic = '{topic}'" if several else ""
+        found = self.rows(f'SELECT partition::text, "offset" FROM {source}{where}')
         closed = [(text, offset) for text, offset in found if text.startswith("[")]
         return {int(text[1:].partition(",")[0]): int(offset) for text, offset in closed}
 
-    def _read(self, source: str, ends: dict[int, int]) -> bool:
-        return self.offsets(source) == ends
+    def _read(self, source: str, topic: str, ends: dict[int, int]) -> bool:
+        return self.offsets(source, topic) == ends
 
     # Here
 
@@ -103,11 +105,19 @@ class Mirror:
             f"CREATE SOURCE {name} FROM KAFKA CONNECTION {connection} (TOPIC '{topic}'{options})"
             f" {clauses} WITH ({INTERVAL})"
         )
-        self._topic_of[f"{name}_progress" if clauses else name] = topic
+        self._topics_of[f"{name}_progress" if clauses else name] = (topic,)
+
+    def source_of(self, topics: Sequence[str], name: str, options: str = "") -> None:
+        """A source over several topics."""
+        listed = ", ".join(f"'{topic}'" for topic in topics)
+        self.run(
+            f"CREATE SOURCE {name} FROM KAFKA CONNECTION k (TOPICS ({listed}){options}) WITH ({INTERVAL})"
+        )
+        self._topics_of[name] = tuple(topics)
 
     def forget(self, source: str) -> None:
         """It is not waited for any more."""
-        self._topic_of.pop(source, None)
+        self._topics_of.pop(source, None)
 
     def run(self, *texts: str) -> None:
         for text in texts:

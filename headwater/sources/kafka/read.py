@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -34,9 +35,10 @@ def read(part: ReadPart, secrets: Secrets) -> Iterator[tuple[Export, Found]]:
         (t, p, start, end, epoch) for t, p, start, end, epoch in part.details["stretches"]
     ]
     share = ",".join(f"{topic} {ids[topic]} {number}" for topic, number, *_ in stretches)
+    folder = Path(part.details["folder"]) if part.details["folder"] else None
     making: dict[str, dict[str, Rows]] = {name: {} for name in ids}
     for export in part.exports:
-        making[export.reference[-1]][export.table_id] = Rows(export, secrets)
+        making[export.reference[-1]][export.table_id] = Rows(export, secrets, folder)
     received = {export.table_id: Received() for export in part.exports}
     number = _numbering(stretches)
     with consumption(part.options, secrets, keep=True, share=share) as consumer:
@@ -120,7 +122,7 @@ def reading(secrets: Secrets) -> Iterator[ReadChunk]:
 def _chunk(chunk: SnapshotChunk, secrets: Secrets) -> Iterator[pa.RecordBatch | Received]:
     topic, topic_id, partition, start, end = chunk.details
     stretches: list[Stretch] = [(topic, partition, start, end, -1)]
-    rows, number = Rows(chunk.export, secrets), _numbering(stretches)
+    rows, number = Rows(chunk.export, secrets, None), _numbering(stretches)
     received = Received()
     try:
         with consumption(chunk.options, secrets, keep=False) as consumer:

@@ -1,7 +1,8 @@
 """A schema registry that speaks Confluent's protocol: subjects, schemas by number, what they refer to.
 
-Schemas never change, so each process keeps those it has seen: nothing is asked while no new one comes.
-That there is no schema with a number is an answer as well: the message that has the number is a bad one.
+What has a number, or is a version of a subject, never changes.  Whoever was told of it keeps it, and puts it
+into the folder of the source for all of its workers: nothing is asked while no new schema comes.  That there
+is no schema with a number is an answer as well: the message that has the number is a bad one.
 
 Not here: what schemas mean (decode/).
 """
@@ -9,17 +10,19 @@ Not here: what schemas mean (decode/).
 from __future__ import annotations
 
 import base64
+import hashlib
 import http.client
 import json
 import socket
 import ssl
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
-from headwater.core.clock import SYSTEM_CLOCK
+from headwater.core.clock import SYSTEM_CLOCK, unique_name
 from headwater.core.errors import TransientError, UserError
 from headwater.core.limits import REGISTRY_ABSENT_S, REGISTRY_ANSWER_S_MAX, REGISTRY_WAIT_EVERY_S
 from headwater.sources.contract import Secrets
@@ -31,7 +34,7 @@ _DEPTH_MAX: Final = 16
 _NO_SCHEMA: Final = 40403
 _AGAIN_S: Final = 0.2
 
-_seen: dict[tuple[str, int], Schema] = {}
+_seen: dict[tuple[str, str], Mapping[str, Any]] = {}  # by URL and path
 _waited: dict[str, float] = {}  # by URL, since when a schema was waited for that a registry does not have
 
 
@@ -65,8 +68,9 @@ class NotFound(Exception):
 class Registry:
     """A registry behind a connection."""
 
-    def __init__(self, connection: Mapping[str, Any], secrets: Secrets) -> None:
+    def __init__(self, connection: Mapping[str, Any], secrets: Secrets, folder: Path | None = None) -> None:
         self.url: str = connection["url"]
+        self._folder = folder
         self._connection = connection
         self._secrets = secrets
 
@@ -84,18 +88,13 @@ class Registry:
 
     def by_id(self, id_: int) -> Schema:
         """The schema with this number; UserError if there is none."""
-        known = _seen.get((self.url, id_))
-        if known is not None:
-            return known
-        found = _seen[self.url, id_] = self._schema({**self._numbered(id_), "id": id_})
-        return found
+        return self._schema({**self._numbered(id_), "id": id_})
 
     def _numbered(self, id_: int) -> Mapping[str, Any]:
         """What the registry has under a number: one of its servers may hear of it a little later."""
         while True:
             try:
-                found: Mapping[str, Any] = self._get(f"/schemas/ids/{id_}")
-                return found
+                return self._lasting(f"/schemas/ids/{id_}")
             except NotFound as error:
                 text = f'schema registry "{self.url}" has no schema {id_}'
                 if not error.schema:  # whoever answers may not be the registry
@@ -118,7 +117,7 @@ class Registry:
                 continue
             path = f"/subjects/{quote(reference.subject, safe='')}/versions/{reference.version}"
             try:
-                used = self._schema(self._get(path))
+                used = self._schema(self._lasting(path))
             except NotFound:
                 raise TransientError(
                     f'kafka: schema registry "{self.url}" has no version {reference.version} of subject'
@@ -134,6 +133,19 @@ class Registry:
             for one in told.get("references") or ()
         )
         return Schema(int(told["id"]), told.get("schemaType") or "AVRO", told["schema"], references)
+
+    def _lasting(self, path: str) -> Mapping[str, Any]:
+        """An answer that will always be the same; asked for once."""
+        known = _seen.get((self.url, path))
+        if known is None:
+            name = hashlib.sha256(f"{self.url}{path}".encode()).hexdigest()
+            file = None if self._folder is None else self._folder / f"schema-{name}.json"
+            known = _read(file)
+            if known is None:
+                known = self._get(path)
+                _write(file, known)
+            _seen[self.url, path] = known
+        return known
 
     def _get(self, path: str) -> Any:
         """TransientError unless there is an answer in time; NotFound if it is that there is no such thing."""
@@ -196,6 +208,25 @@ class Registry:
         if kept is None or isinstance(kept, str):
             return kept
         return self._secrets(kept["secret"]).decode() if "secret" in kept else str(kept["text"])
+
+
+def _read(file: Path | None) -> Mapping[str, Any] | None:
+    """What another worker was told; None: nobody was."""
+    try:
+        return None if file is None else dict(json.loads(file.read_bytes()))
+    except (OSError, ValueError):
+        return None
+
+
+def _write(file: Path | None, answer: Mapping[str, Any]) -> None:
+    """For other workers; who cannot write asks again."""
+    if file is None:
+        return
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = file.with_name(unique_name())
+        unfinished.write_text(json.dumps(answer))
+        unfinished.replace(file)
 
 
 def _error_code(body: bytes) -> int | None:

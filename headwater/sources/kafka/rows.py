@@ -20,6 +20,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -66,13 +67,13 @@ def _flags(array: pa.Array) -> np.ndarray[Any, Any]:
     return flags
 
 
-def decoder_of(pinned: PinnedFormat, export: Export, secrets: Secrets) -> Decoder:
+def decoder_of(pinned: PinnedFormat, export: Export, secrets: Secrets, folder: Path | None) -> Decoder:
     """Of a part; schemas that a message names are asked of the registry, once."""
 
     def schema_of(id_: int) -> str:
         if id_ == pinned.schema_id:
             return str(pinned.details["schema"])
-        registry = Registry(dict(export.options)["registries"][pinned.registry], secrets)
+        registry = Registry(dict(export.options)["registries"][pinned.registry], secrets, folder)
         schema = registry.by_id(id_)
         if schema.type != "AVRO":
             raise UserError(f"it is of the type {schema.type}", "22023")
@@ -82,9 +83,9 @@ def decoder_of(pinned: PinnedFormat, export: Export, secrets: Secrets) -> Decode
 
 
 class Rows:
-    """Makes the changes of one table."""
+    """Makes the changes of one table; `folder` is where the workers of its source share what they know."""
 
-    def __init__(self, export: Export, secrets: Secrets) -> None:
+    def __init__(self, export: Export, secrets: Secrets, folder: Path | None) -> None:
         kept: Mapping[str, Any] = export.pinned.reference
         self.export = export
         self._envelope: str = kept["envelope"]
@@ -94,8 +95,8 @@ class Rows:
             None if kept[part] is None else PinnedFormat.from_json(kept[part]) for part in ("key", "value")
         )
         wants_key = self._envelope != NONE or any(origin[0] in ("key", "whole") for origin in self._origins)
-        self._key = decoder_of(key, export, secrets) if key is not None and wants_key else None
-        self._value = decoder_of(value, export, secrets) if value is not None else None
+        self._key = decoder_of(key, export, secrets, folder) if key is not None and wants_key else None
+        self._value = decoder_of(value, export, secrets, folder) if value is not None else None
         self._value_columns = () if value is None else value.columns
         self._key_columns = () if key is None else key.columns
         self._schema = read_schema(export.kept, flawed=True)
