@@ -162,14 +162,14 @@ class Feed:
         return self.place
 
     async def _rest(self, hub: Hub, until: int) -> AsyncIterator[pa.RecordBatch]:
-        """The changes up to `until`, found by this subscription alone."""
-        async for changes in hub.between(self.reached, until):
-            if self._beyond(changes.ts):
-                for batch in self._last_progress():
-                    yield batch
-                return
+        """The changes up to `until`, found by this subscription alone; what is beyond UP TO is not read."""
+        last = until if self.up_to is None else min(until, self.up_to - 1)
+        async for changes in hub.between(self.reached, last):
             yield self._rows(changes.ts, changes.rows)
-        self.reached = max(self.reached, until)
+        self.reached = max(self.reached, last)
+        if last < until:
+            for batch in self._last_progress():
+                yield batch
 
     async def _follow(self, subscriber: Subscriber, caught_up: int) -> AsyncIterator[pa.RecordBatch]:
         """What the hub says from now on; below `caught_up` everything has been said."""
@@ -205,7 +205,7 @@ class Feed:
             yield self._progress(self.said)
 
     def _last_progress(self) -> Iterator[pa.RecordBatch]:
-        """At the first change that is not wanted: all before UP TO has been said."""
+        """All before UP TO has been said, and nothing else is wanted."""
         self._over = True
         if self.statement.progress and self.up_to is not None:
             yield self._progress(self.up_to)

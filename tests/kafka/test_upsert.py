@@ -121,6 +121,19 @@ def test_a_value_that_cannot_be_decoded_is_an_error_until_the_next_one(here: Mir
     assert sorted(here.rows("SELECT key, data::text FROM t")) == [("a", "3"), ("b", "2")]
 
 
+def test_what_was_before_an_error_is_told_without_it(here: Mirror) -> None:
+    topic = upsert(here, f"{UPSERT} WITH (RETAIN HISTORY FOR '1h')", [(b"a", b"1")])
+    ((began, _),) = here.rows("SELECT mz_now()::text::int8, * FROM (SELECT count(*) FROM t)")
+    here.produce(topic, [(b"a", b"2")])
+    ((ended, _),) = here.rows("SELECT mz_now()::text::int8, * FROM (SELECT count(*) FROM t)")
+    here.produce(topic, [(b"a", b"\xff")])
+    assert "Value error" in here.refused("SELECT * FROM t")
+    told = f"SUBSCRIBE t WITH (SNAPSHOT = false) AS OF {began} UP TO {ended + 1}"
+    with here.session.cursor() as cursor, cursor.copy(f"COPY ({told}) TO STDOUT".encode()) as copy:
+        rows = [bytes(row).split(b"\t")[1:] for row in copy]
+    assert sorted(rows) == [[b"-1", b"a", b"1\n"], [b"1", b"a", b"2\n"]]
+
+
 def test_errors_are_rows_with_inline(here: Mirror) -> None:
     topic = upsert(
         here,
