@@ -3,8 +3,9 @@
 One in-memory database, one cursor per query, two small pools of threads: reads of files
 have their own, so that whoever asks for something small does not wait behind them.  A query can
 be interrupted from the event loop: DuckDB hears of it between two vectors, kernels between two rows
-(kernels/stops.py).  Relations are handed in as table expressions
-over Parquet files or as Arrow tables under a name of their own.
+(kernels/stops.py).  One value may keep it for seconds, so whoever has stopped a query waits for it a
+moment only: it ends by itself, with nobody there, and has its thread until then.  Relations are handed
+in as table expressions over Parquet files or as Arrow tables under a name of their own.
 
 DuckDB hands rows over by number, and a batch of them has room for 2 GiB of one column's values.  A result
 whose first rows have more is begun anew with fewer rows at a time; nobody has seen any of it then.
@@ -31,6 +32,7 @@ from headwater.core.limits import (
     DUCKDB_MEMORY_MAX,
     DUCKDB_THREADS_MAX,
     INTERRUPT_S,
+    INTERRUPTED_S_MAX,
     PEEKS_CONCURRENT_MAX,
     RESULT_BATCH_ROWS,
     RESULT_WIDE_BATCH_ROWS,
@@ -67,6 +69,7 @@ class Engine:
         register_duckdb(self._database)
         self._for_files = ThreadPoolExecutor(PEEKS_CONCURRENT_MAX, thread_name_prefix="duckdb-files")
         self._for_others = ThreadPoolExecutor(PEEKS_CONCURRENT_MAX, thread_name_prefix="duckdb")
+        self.left: set[asyncio.Task[None]] = set()  # queries that nobody waits for, and that have not ended
 
     async def run(
         self, sql: str, schema: pa.Schema, tables: Mapping[str, pa.Table], *, files: bool = False
@@ -76,26 +79,26 @@ class Engine:
         `files` says that it is a user's read of a table's files.
         """
         threads = self._for_files if files else self._for_others
-        cursor, stop = self._database.cursor(), Stop()
+        query = _Query(self._database.cursor(), self.left)
         row_count = RESULT_BATCH_ROWS  # at a time
         try:
-            told = stop.told(sql)
+            told = query.stop.told(sql)
             for row_count in (RESULT_BATCH_ROWS, RESULT_WIDE_BATCH_ROWS, 1):
-                begun = threads.submit(_start, cursor, told, schema, tables, row_count)
-                reader, first = await _ended(begun, cursor, stop)
+                begun = threads.submit(_start, query.cursor, told, schema, tables, row_count)
+                reader, first = await query.ended(begun)
                 if first is not None:
                     break
             for batch in first or ():
                 yield batch
             while reader is not None:
-                batch = await _ended(threads.submit(_next, reader, schema), cursor, stop)
+                batch = await query.ended(threads.submit(_next, reader, schema))
                 if batch is None:
                     break
                 yield batch
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             raise translate(error, row_count) from error
         finally:
-            _close(cursor, stop)
+            query.close()
 
     async def table(self, sql: str, schema: pa.Schema, tables: Mapping[str, pa.Table]) -> pa.Table:
         """The whole result at once."""
@@ -104,50 +107,85 @@ class Engine:
 
     async def check(self, sql: str, tables: Mapping[str, pa.Table]) -> None:
         """Run a query of one row for its errors alone."""
-        cursor, stop = self._database.cursor(), Stop()
+        query = _Query(self._database.cursor(), self.left)
         try:
-            await _ended(self._for_others.submit(_computed, cursor, stop, sql, tables), cursor, stop)
+            told = query.stop.told(sql)
+            await query.ended(self._for_others.submit(_computed, query.cursor, told, tables))
         except duckdb.Error as error:
             raise translate(error) from error
         finally:
-            _close(cursor, stop)
+            query.close()
 
     def close(self) -> None:
         for threads in (self._for_files, self._for_others):
             threads.shutdown(wait=False, cancel_futures=True)
+        for task in self.left:
+            task.cancel()
         self._database.close()
 
 
-async def _ended(work: Future[Any], cursor: duckdb.DuckDBPyConnection, stop: Stop) -> Any:
-    """What a thread has made; if we are cancelled, DuckDB is interrupted, or work not begun taken back."""
-    running = asyncio.wrap_future(work)
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        stop.stop()
-        while not running.done() and not work.cancel():
-            cursor.interrupt()  # again and again: before the query has begun it is not heard
-            with suppress(asyncio.CancelledError):  # once is enough
-                await asyncio.wait([running], timeout=INTERRUPT_S)
-        if not work.cancelled():
-            running.exception()  # looked at, so that nobody complains
-        raise
+class _Query:
+    """One query's cursor, and the means to end it."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, left: set[asyncio.Task[None]]) -> None:
+        self.cursor = cursor
+        self.stop = Stop()
+        self._left = left
+        self._deaf: asyncio.Future[Any] | None = None  # what has not heard that it was stopped
+
+    async def ended(self, work: Future[Any]) -> Any:
+        """What a thread has made; if we are cancelled, it is interrupted, or taken back if not begun."""
+        running = asyncio.wrap_future(work)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            self.stop.stop()
+            for _ in range(round(INTERRUPTED_S_MAX / INTERRUPT_S)):
+                if running.done() or work.cancel():
+                    break
+                await self._interrupt(running)
+            else:
+                self._deaf = running
+            if running.done() and not running.cancelled():
+                running.exception()  # looked at, so that nobody complains
+            raise
+
+    async def _interrupt(self, running: asyncio.Future[Any]) -> None:
+        """To be called again and again: before the query has begun it is not heard."""
+        self.cursor.interrupt()
+        with suppress(asyncio.CancelledError):  # once is enough
+            await asyncio.wait([running], timeout=INTERRUPT_S)
+
+    def close(self) -> None:
+        """End it, wherever it is."""
+        self.stop.stop()
+        if self._deaf is None:
+            self._let_go()
+            return
+        task = asyncio.get_running_loop().create_task(self._leave(self._deaf))
+        self._left.add(task)
+        task.add_done_callback(self._left.discard)
+
+    async def _leave(self, running: asyncio.Future[Any]) -> None:
+        """Once it has heard, which may be some seconds."""
+        while not running.done():
+            self.cursor.interrupt()
+            await asyncio.wait([running], timeout=INTERRUPT_S)
+        if not running.cancelled():
+            running.exception()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Closing waits for the kernels that run."""
+        self.cursor.close()
+        self.stop.close()
 
 
-def _close(cursor: duckdb.DuckDBPyConnection, stop: Stop) -> None:
-    """Ends a query, wherever it is: closing waits for the kernels that run."""
-    stop.stop()
-    cursor.close()
-    stop.close()
-
-
-def _computed(
-    cursor: duckdb.DuckDBPyConnection, stop: Stop, sql: str, tables: Mapping[str, pa.Table]
-) -> None:
+def _computed(cursor: duckdb.DuckDBPyConnection, sql: str, tables: Mapping[str, pa.Table]) -> None:
     """Computes the row and leaves it there: what Python cannot hold is no error of the query."""
     for name, table in tables.items():
         cursor.register(name, table)
-    cursor.execute(stop.told(sql))  # plans it once, where a relation would be planned again to be read
+    cursor.execute(sql)  # plans it once, where a relation would be planned again to be read
 
 
 def _start(

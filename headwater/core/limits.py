@@ -134,6 +134,8 @@ DUCKDB_MEMORY_MAX = "1GB"
 DUCKDB_THREADS_MAX = 2
 INTERRUPT_S = 0.02
 """How often DuckDB is told that nobody waits for a query any more, until it has heard it."""
+INTERRUPTED_S_MAX = 0.1
+"""How long whoever has stopped a query waits until DuckDB has heard it; beyond that it ends by itself."""
 PEEKS_CONCURRENT_MAX = 8
 """Reads of files that DuckDB runs at a time, and as many of anything else; others wait for their turn."""
 

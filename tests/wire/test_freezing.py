@@ -71,6 +71,10 @@ ENDED: dict[str, str] = {
     "an aggregate": "SELECT variance(x::numeric) FROM generate_series(1, 5000000) AS s (x)",
     "parts by an expression": "SELECT cardinality(regexp_split_to_array(repeat('ab,cd,', 8300000), ','))",
     "a text that is an array": "SELECT cardinality(('{' || repeat('1,', 20000000) || '2}')::int[])",
+    "the parts of a text": "SELECT cardinality(string_to_array(repeat('a,', 20000000), ','))",
+    "parts that are compared": (
+        "SELECT string_to_array(repeat('a,', 20000000), ',') = string_to_array(repeat('b,', 20000000), ',')"
+    ),
     "a document of rows": "SELECT length(jsonb_agg(x / 3.7)::text) FROM generate_series(1, 2000000) s (x)",
     "a series of numerics": "SELECT count(*) FROM generate_series(0.5, 900000, 1) AS s (x)",
     "a row of arrays": (

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from duckdb.func import PythonUDFType
+from duckdb.sqltypes import DuckDBPyType
 
 from headwater.coordinator.engine import Engine, translate
 from headwater.core.errors import UserError
@@ -54,6 +57,38 @@ def test_a_constant_does_not_wait_behind_as_many_reads_as_there_may_be(tmp_path:
             read.cancel()
         ended = asyncio.gather(*reads, return_exceptions=True)
         assert {type(end) for end in await asyncio.wait_for(ended, ANSWER_S_MAX)} == {asyncio.CancelledError}
+        engine.close()
+
+    asyncio.run(main())
+
+
+def test_who_has_stopped_a_query_does_not_wait_for_a_value_that_takes_long(tmp_path: Path) -> None:
+    """DuckDB hears of it when the value is made; until then the query has its thread."""
+    begun, made = threading.Event(), threading.Event()
+
+    def slow(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
+        begun.set()
+        assert made.wait(ANSWER_S_MAX)
+        return numbers
+
+    async def all_rows(engine: Engine, sql: str) -> list[pa.RecordBatch]:
+        return [batch async for batch in engine.run(sql, SCHEMA, {})]
+
+    async def main() -> None:
+        engine = Engine(tmp_path)
+        bigint = DuckDBPyType("BIGINT")
+        engine._database.create_function("slow", slow, [bigint], bigint, type=PythonUDFType.ARROW)
+        read = asyncio.create_task(all_rows(engine, "SELECT slow(range) AS n FROM range(1)"))
+        await asyncio.to_thread(begun.wait, ANSWER_S_MAX)
+        read.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(read, ANSWER_S_MAX / 2)
+        assert len(engine.left) == 1
+        answer = await all_rows(engine, "SELECT 1 AS n")
+        assert [batch.to_pylist() for batch in answer] == [[{"n": 1}]]
+        made.set()
+        await asyncio.wait_for(asyncio.gather(*engine.left), ANSWER_S_MAX)
+        assert not engine.left
         engine.close()
 
     asyncio.run(main())
