@@ -56,6 +56,7 @@ IMPORT_HOMES: dict[str, tuple[str, ...]] = {
     "confluent_kafka": ("headwater/sources/kafka/", "headwater/demo_kafka.py"),
     "deltalake": ("headwater/persist/state.py",),
     "ptars": ("headwater/decode/",),
+    "pymysql": ("headwater/sources/mysql/",),
     "time": ("headwater/core/clock.py",),
     "random": ("headwater/core/clock.py",),
     "asyncio": (
