@@ -106,6 +106,7 @@ KIND_HOMES: dict[str, tuple[tuple[str, ...], str]] = {
         ("uuid", "interval", "bytea", "jsonb", "uint2", "uint4", "uint8", "mz_timestamp"),
         "a column of every kind, named after it",
     ),
+    "headwater/sources/mysql/types.py": (("uuid",), "a type of MariaDB"),
     "headwater/sources/postgres/snapshot.py": (("bytea",), "what its driver gives in our form"),
     "headwater/sql/select/bind/types_by_name.py": (("interval",), "a word of the grammar"),
     "headwater/sql/select/functions/casts.py": (
