@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 INSTALLED := .venv/.installed-$(shell cat requirements.txt pyproject.toml | sha256sum | cut -c1-16)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java classes postgresql kafka fmt check unit test bench bench-postgres bench-versioning bench-kafka bench-webhooks soak chaos chaos-kafka demo demo-kafka lock
+.PHONY: help setup java classes postgresql kafka mysql fmt check unit test bench bench-postgres bench-versioning bench-kafka bench-webhooks soak chaos chaos-kafka demo demo-kafka lock
 
 help: ## print this manual
 	@echo "Headwater: make demo shows it, make test proves it; both install what they need."
@@ -39,6 +39,9 @@ postgresql: $(INSTALLED)
 kafka: java
 	@scripts/setup.sh kafka
 
+mysql: $(INSTALLED)
+	@scripts/setup.sh mysql
+
 fmt: $(INSTALLED) ## format the code and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -54,7 +57,7 @@ unit: setup ## tests of pure functions and small machines: seconds
 	$(BIN)/pytest tests/unit
 
 test: $(INSTALLED) ## everything: check, then unit, text, wire and chaos tests
-	@$(MAKE) --no-print-directory --jobs 2 check setup postgresql kafka
+	@$(MAKE) --no-print-directory --jobs 2 check setup postgresql kafka mysql
 	@scripts/test.sh
 
 bench: setup postgresql ## what kernels and load generators reach; numbers on the terminal and in docs/benchmarks.md

@@ -6,6 +6,7 @@
 #   scripts/setup.sh classes          an archive of Java's classes, with which Spark starts in half the time
 #   scripts/setup.sh postgresql       a PostgreSQL server and psql, for the tests
 #   scripts/setup.sh kafka            a Kafka broker and a schema registry, for the tests
+#   scripts/setup.sh mysql            a MariaDB server, and where root may make one a MySQL server, for the tests
 #
 # System packages come by apt where that is possible (root on Debian); elsewhere it
 # says what to type and ends with status 1.  Called by make, which knows when.
@@ -18,6 +19,9 @@ readonly java_major_min=17
 readonly kafka_lock=scripts/kafka.lock
 # Where the tests find Kafka: a link to what all checkouts of a user share.
 readonly kafka_link=.cache/kafka
+# Where the tests find MySQL, the same way: the root of a system of its own, as Debian has it in its newest one alone.
+readonly mysql_link=.cache/mysql
+readonly mysql_cache=mysql-in-sid-1
 # Later versions also want the description of an artifact's parent, which was not to be had for the registry.
 readonly maven_copy=org.apache.maven.plugins:maven-dependency-plugin:2.10:copy
 
@@ -162,14 +166,47 @@ install_kafka() {
     ln -sfn "$cache" "$kafka_link"
 }
 
+install_mysql() {
+    local cache made
+    { [ -x /usr/sbin/mariadbd ] && command -v mariadb >/dev/null; } ||
+        # Without the package that starts a server of its own.
+        install_system MariaDB mariadb-server-core mariadb-client-core
+    if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
+        say "MySQL runs in a chroot, which needs root on Debian; without it only MariaDB is tested"
+        return
+    fi
+    cache=${XDG_CACHE_HOME:-$HOME/.cache}/headwater/$mysql_cache
+    if [ ! -d "$cache" ]; then
+        command -v debootstrap >/dev/null || install_system debootstrap debootstrap
+        say "making a system with MySQL in it, 300 MB"
+        mkdir -p "${cache%/*}"
+        made=$(mktemp -d "$cache.XXXXXX")
+        # shellcheck disable=SC2064  # this folder, whatever the name means then
+        trap "rm -rf '$made'" EXIT
+        chmod 755 "$made"
+        debootstrap --variant=minbase --include=mysql-server-core,mysql-client-core sid "$made" \
+            http://deb.debian.org/debian >"$made.log" 2>&1 || {
+            tail -n 20 "$made.log" >&2
+            say "MySQL could not be fetched; $made.log says more"
+            exit 1
+        }
+        rm -rf "$made.log" "$made"/var/cache/apt/archives/*.deb "$made"/var/lib/apt/lists/* "$made"/usr/share/{doc,locale,man}
+        # Another checkout may have been faster.
+        mv --no-target-directory "$made" "$cache" 2>/dev/null || [ -d "$cache" ]
+    fi
+    mkdir -p "${mysql_link%/*}"
+    ln -sfn "$cache" "$mysql_link"
+}
+
 case ${1:-} in
 packages) install_packages "$2" ;;
 java) install_java ;;
 classes) make_classes ;;
 postgresql) install_postgresql ;;
 kafka) install_kafka ;;
+mysql) install_mysql ;;
 *)
-    say "usage: scripts/setup.sh packages STAMP | java | classes | postgresql | kafka"
+    say "usage: scripts/setup.sh packages STAMP | java | classes | postgresql | kafka | mysql"
     exit 2
     ;;
 esac
