@@ -452,3 +452,13 @@ SKELETON_CACHED_BYTES_MAX = 4_096
 """how to go on with one is remembered up to so many."""
 PROTOC_S_MAX = 30.0
 """Compiling a schema of Protobuf takes a tenth of a second."""
+
+# MySQL's binary log
+BINLOG_EVENT_BYTES_MAX = 1024 * 1024 * 1024
+"""A row cannot be larger than the server's max_allowed_packet, and this is the largest."""
+BINLOG_PIECE_BYTES = 1024 * 1024
+"""What has come of the log is handed on in pieces of about so much."""
+BINLOG_HEARTBEAT_S = 5
+"""A server with nothing to send says so this often,"""
+BINLOG_SILENCE_S_MAX = 30.0
+"""and is taken for lost after this time without a word."""

@@ -18,7 +18,8 @@ from typing import Any, Final, NamedTuple, cast
 from headwater.core.frontier import Frontier
 from headwater.core.relation import Column
 from headwater.core.types import UINT4, UINT8, UUID
-from headwater.sources.mysql.gtid import Flavour, GtidPosition, GtidSet, parse_gtids
+from headwater.sources.mysql.facts import Flavour
+from headwater.sources.mysql.gtid import GtidPosition, GtidSet, parse_gtids
 
 _UUIDS: Final = 1 << 128
 

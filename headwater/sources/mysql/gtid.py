@@ -17,12 +17,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-Flavour = Literal["mysql", "mariadb"]
+from headwater.sources.mysql.facts import Flavour
+
 Interval = tuple[int, int]  # the first and the last
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
