@@ -35,9 +35,10 @@ from headwater.core.points import Point, Widened
 from headwater.core.types import SqlType
 from headwater.formats.arrow import arrow_type, read_schema
 from headwater.sources.contract import Export, ReadPart, Reset
+from headwater.sources.flawed import RowFlaws, as_far
 from headwater.sources.postgres import pgoutput
 from headwater.sources.postgres.altered import altered, what_is_said
-from headwater.sources.postgres.flaws import RowFlaws, as_far, printed, typed
+from headwater.sources.postgres.flaws import printed, typed
 from headwater.sources.postgres.frontier import lsn_text
 from headwater.sources.postgres.identity import (
     NO_OLD_ROW,
@@ -228,7 +229,7 @@ class Decoder:
             missing = came.columns[place].kinds == pgoutput.NULL
             self._check_null(export, position, missing, came_from)
             values, found = typed_as_far(texts, export.relation.columns[position].type)
-            flaws.add(position, texts, found)
+            flaws.add(position, found, texts)
             arrays.append(values)
         moved = np.isin(came_from, went_from)
         ops = pa.chunked_array(

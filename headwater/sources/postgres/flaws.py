@@ -1,21 +1,15 @@
-"""Values of an upstream that cannot be stored: found among a column's, and told of row by row.
+"""Values of PostgreSQL that cannot be stored.
 
-A column is converted as a whole.  Only if that fails is it halved, again and again, until what cannot be
-converted stands alone: a column without such values costs nothing, one with a few costs little.
-
-Not here: what is done about them (core/flaws.py).
+Not here: how they are found among others, and told of (sources/flawed.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Final
 
 import pyarrow as pa
 
-from headwater.core import flaws
-from headwater.core.errors import DefiniteError, UserError
-from headwater.core.flaws import Flaw, Flaws
+from headwater.core.errors import UserError
 from headwater.core.types import (
     BOOL,
     BYTEA,
@@ -36,38 +30,12 @@ from headwater.core.types import (
     SqlType,
 )
 from headwater.formats.text import from_text
-from headwater.sources.contract import Export
 
 _ALL_STORED: Final = frozenset(
     type_.kind
     for type_ in (BOOL, BYTEA, DATE, FLOAT4, FLOAT8, INT2, INT2VECTOR, INT4, INT8, INTERVAL, OID, TIME, UUID)
 )
 _TEXTS: Final = frozenset((TEXT.kind, NAME.kind, "varchar", "char"))
-_VALUE_SHOWN_MAX: Final = 60
-Convert = Callable[[pa.Array], pa.Array]
-
-
-def as_far(
-    array: pa.Array, convert: Convert, type_: pa.DataType, shown: Callable[[pa.Array], str]
-) -> tuple[pa.Array, dict[int, Flaw]]:
-    """What `convert` makes of the values; NULL where it cannot, and by place what was there and why not."""
-    try:
-        return convert(array), {}
-    except (UserError, pa.ArrowInvalid) as error:
-        if len(array) == 1:
-            value = shown(array)
-            return pa.nulls(1, type_), {0: Flaw(value, _reason(error, value))}
-    middle = len(array) // 2
-    halves = [as_far(half, convert, type_, shown) for half in (array[:middle], array[middle:])]
-    (before, left), (after, right) = halves
-    values = pa.concat_arrays([before.cast(type_), after.cast(type_)])
-    return values, left | {middle + place: flaw for place, flaw in right.items()}
-
-
-def _reason(error: Exception, value: str) -> str:
-    if isinstance(error, UserError):
-        return error.message.removesuffix(f': "{value}"')  # which is told anyway
-    return "it is out of range"
 
 
 def typed(texts: pa.Array, type_: SqlType) -> pa.Array:
@@ -96,58 +64,3 @@ def may_be_odd(type_: SqlType, unchecked: bool) -> bool:
     if type_.kind in _TEXTS:
         return unchecked
     return type_.kind not in _ALL_STORED
-
-
-class RowFlaws:
-    """Those of a batch of rows, as they are found."""
-
-    def __init__(self, export: Export) -> None:
-        self._export = export
-        self._rows: dict[int, dict[str, Flaw]] = {}
-        self._keys: dict[int, bytes] = {}
-        self._key = export.relation.keys[0] if export.discipline == "keyed" else ()
-
-    def add(self, position: int, texts: pa.Array, found: Mapping[int, Flaw]) -> None:
-        """Of the column at this place of the table, of which PostgreSQL sent these: flaws by row."""
-        name = self._export.relation.columns[position].name
-        for row, flaw in found.items():
-            self._rows.setdefault(row, {})[name] = flaw
-        if found and position in self._key:
-            self._add_to_keys(position, texts, found)
-
-    def _add_to_keys(self, position: int, texts: pa.Array, found: Mapping[int, Flaw]) -> None:
-        """A zero, which no value of PostgreSQL's has, ends each part, so that no two keys are alike."""
-        name = self._export.columns[position].encode()
-        for row, flaw in found.items():
-            value = flaw.value.encode()
-            if pa.types.is_string(texts.type):
-                value = texts.slice(row, 1).cast(pa.binary())[0].as_py()
-            self._keys[row] = b"%b%b\0%b\0" % (self._keys.get(row, b""), name, value)
-
-    def columns(self, rows: int, position: Callable[[int], str]) -> list[pa.Array]:
-        """What tells keys apart that could not be stored, if the table has such a column; then the column
-        that tells of all flaws, if there are any.  `position`: where upstream a row is from."""
-        odd = [pa.nulls(rows, pa.binary())] if self._export.odd_keys else []
-        if not self._rows:
-            return odd
-        if self._keys and not odd:
-            raise self._ends(position)
-        if self._keys:
-            odd = [pa.array(map(self._keys.get, range(rows)), pa.binary())]
-        texts: list[str | None] = [None] * rows
-        for row, found in self._rows.items():
-            texts[row] = flaws.to_text(Flaws(found, position(row)))
-        return [*odd, pa.array(texts, pa.string())]
-
-    def _ends(self, position: Callable[[int], str]) -> DefiniteError:
-        """A row whose key could not be foreseen to have such values could never be found again."""
-        row = min(self._keys)
-        place = next(p for p in self._key if self._export.relation.columns[p].name in self._rows[row])
-        flaw = self._rows[row][self._export.relation.columns[place].name]
-        value = flaw.value if len(flaw.value) <= _VALUE_SHOWN_MAX else f"{flaw.value[:_VALUE_SHOWN_MAX]}..."
-        column = f'column "{self._export.columns[place]}", part of the key,'
-        message = f'value "{value}" of {column} cannot be stored: {flaw.why}'
-        return DefiniteError(".".join(self._export.reference), position(row), message)
-
-    def __bool__(self) -> bool:
-        return bool(self._rows)

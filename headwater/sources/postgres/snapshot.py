@@ -57,9 +57,10 @@ from headwater.core.types import SqlType
 from headwater.formats.arrow import arrow_type, state_schema
 from headwater.formats.text import to_text
 from headwater.sources.contract import Export, Options, ReadChunk, Secrets, SnapshotChunk, Taken
+from headwater.sources.flawed import RowFlaws, as_far
 from headwater.sources.postgres.connection import PORT_DEFAULT, conninfo
 from headwater.sources.postgres.facts import another_system
-from headwater.sources.postgres.flaws import RowFlaws, as_far, check_text, printed, typed
+from headwater.sources.postgres.flaws import check_text, printed, typed
 from headwater.sources.postgres.frontier import PAGE_BYTES, LsnFrontier, last_end, lsn_of, lsn_text
 from headwater.sources.postgres.reader import SOURCE_TYPE
 from headwater.sources.postgres.session_settings import UNCHECKED_TEXT, settings_query, startup_options
@@ -456,7 +457,7 @@ def _stored(chunk: SnapshotChunk, pages: PageRange, batch: pa.RecordBatch) -> pa
     arrays, flaws = [], RowFlaws(export)
     for position, column in enumerate(export.relation.columns):
         values, found = _as_far(batch.column(position), column.type)
-        flaws.add(position, batch.column(position), found)
+        flaws.add(position, found, batch.column(position))
         arrays.append(values)
     told = flaws.columns(batch.num_rows, lambda _: lsn_text(chunk.point.at["until"]))
     fields = [*state_schema(export.kept), *([pa.field(FLAWS, pa.string())] if flaws else [])]
