@@ -18,6 +18,7 @@ from typing import Final
 import numpy as np
 
 from headwater.sources.mysql.events import HEADER, TABLE_MAP, Events, Integers, is_rows, packed
+from headwater.sources.mysql.facts import Flavour
 
 TINY, SHORT, LONG, FLOAT, DOUBLE, NULL, OLD_TIMESTAMP, LONGLONG, INT24 = 1, 2, 3, 4, 5, 6, 7, 8, 9
 DATE, OLD_TIME, OLD_DATETIME, YEAR, NEWDATE, VARCHAR, BIT = 10, 11, 12, 13, 14, 15, 16
@@ -33,7 +34,7 @@ _DETAILS: Final = {
     JSON: 1, VECTOR: 1, TIMESTAMP: 1, DATETIME: 1, TIME: 1,
 }  # fmt: skip
 """How many bytes say more of a kind; none of the others."""
-_NUMBERS: Final = frozenset((TINY, SHORT, INT24, LONG, LONGLONG, DECIMAL, FLOAT, DOUBLE))
+_NUMBERS: Final = frozenset((TINY, SHORT, INT24, LONG, LONGLONG, DECIMAL, FLOAT, DOUBLE, YEAR))
 _TEXTS: Final = frozenset(
     (
         STRING,
@@ -114,15 +115,15 @@ def decimal_size(precision: int, scale: int) -> int:
     return whole // 9 * 4 + _DIGIT_BYTES[whole % 9] + scale // 9 * 4 + _DIGIT_BYTES[scale % 9]
 
 
-def parse_table_map(event: bytes) -> TableMap:
-    """A table map; ValueError if it is none that can be read."""
+def parse_table_map(event: bytes, flavour: Flavour) -> TableMap:
+    """A table map of such a server; ValueError if it is none that can be read."""
     try:
-        return _parsed(event)
-    except IndexError as error:
+        return _parsed(event, _TEXTS | {GEOMETRY} if flavour == "mariadb" else _TEXTS)
+    except (IndexError, KeyError) as error:
         raise ValueError("a table map is cut off") from error
 
 
-def _parsed(event: bytes) -> TableMap:
+def _parsed(event: bytes, texts: frozenset[int]) -> TableMap:
     table_id = int.from_bytes(event[HEADER : HEADER + 6], "little")
     schema, at = _text(event, HEADER + 8)
     name, at = _text(event, at + 1)
@@ -143,7 +144,7 @@ def _parsed(event: bytes) -> TableMap:
         if told in (_KEY, _KEY_PREFIXES):
             key = tuple(_packed_all(value)[:: 1 if told == _KEY else 2])
         full = full or told == _NAMES
-        _tell(columns, told, value)
+        _tell(columns, told, value, texts)
     return TableMap(table_id, schema, name, tuple(columns), key, full)
 
 
@@ -199,8 +200,10 @@ def _detailed(kind: int, given: bytes) -> tuple[int, int]:
     return kind, detail
 
 
-def _tell(columns: list[MapColumn], told: int, value: bytes) -> None:
+def _tell(columns: list[MapColumn], told: int, value: bytes, texts: frozenset[int]) -> None:
     """Puts into the columns what an optional field says of them."""
+    if told in (_LABELS_DEFAULT_CHARSET, _LABELS_CHARSET):
+        texts = frozenset((ENUM, SET))
     if told == _SIGNEDNESS:
         for bit, place in enumerate(_places(columns, _NUMBERS)):
             columns[place] = replace(columns[place], unsigned=_high_bit(value, bit))
@@ -215,20 +218,16 @@ def _tell(columns: list[MapColumn], told: int, value: bytes) -> None:
     elif told in (_DEFAULT_CHARSET, _LABELS_DEFAULT_CHARSET):
         default, *exceptions = _packed_all(value)
         others = dict(zip(exceptions[::2], exceptions[1::2], strict=True))
-        for number, place in enumerate(_places(columns, _of(told))):
+        for number, place in enumerate(_places(columns, texts)):
             columns[place] = replace(columns[place], collation=others.get(number, default))
     elif told in (_COLUMN_CHARSET, _LABELS_CHARSET):
-        for place, collation in zip(_places(columns, _of(told)), _packed_all(value), strict=True):
+        for place, collation in zip(_places(columns, texts), _packed_all(value), strict=True):
             columns[place] = replace(columns[place], collation=collation)
     elif told in (_SET_LABELS, _ENUM_LABELS):
         at = 0
         for place in _places(columns, frozenset((SET if told == _SET_LABELS else ENUM,))):
             labels, at = _labels(value, at)
             columns[place] = replace(columns[place], labels=labels)
-
-
-def _of(told: int) -> frozenset[int]:
-    return _TEXTS if told in (_DEFAULT_CHARSET, _COLUMN_CHARSET) else frozenset((ENUM, SET))
 
 
 def _places(columns: list[MapColumn], kinds: frozenset[int]) -> list[int]:
@@ -260,8 +259,9 @@ def _labels(value: bytes, at: int) -> tuple[tuple[bytes, ...], int]:
 class TableMaps:
     """Which table map each row event has; goes on where the events before ended."""
 
-    def __init__(self, known: Iterable[bytes] = ()) -> None:
+    def __init__(self, known: Iterable[bytes] = (), flavour: Flavour = "mysql") -> None:
         """`known`: table maps that came before."""
+        self._flavour: Flavour = flavour
         self._maps: list[TableMap] = []
         self._places: dict[bytes, int] = {}  # of a table map's bytes behind its header, in the list
         self._now: dict[int, int] = {}  # by id
@@ -272,7 +272,7 @@ class TableMaps:
         place = self._places.get(body)
         if place is None:
             place = self._places[body] = len(self._maps)
-            self._maps.append(parse_table_map(bytes(HEADER) + body))
+            self._maps.append(parse_table_map(bytes(HEADER) + body, self._flavour))
         self._now[int.from_bytes(body[:6], "little")] = place
         return place
 
