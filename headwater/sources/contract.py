@@ -331,5 +331,7 @@ class SourceType:
     """Of what is pinned, the columns of the reference that TEXT COLUMNS has named."""
     check_access: Callable[[Sequence[tuple[Reference, Sequence[str]]]], None] = lambda wanted: None
     """UserError unless references may be read, without some of their columns; it tells of all at once."""
+    check_table: Callable[[Reference], None] = lambda reference: None
+    """UserError where CREATE TABLE .. FROM SOURCE cannot take what the legacy syntax can."""
     chooses_columns: bool = False
     """Whether a table's list of columns says which are taken, by `pin`; otherwise what they are called."""

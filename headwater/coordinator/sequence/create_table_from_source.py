@@ -115,4 +115,5 @@ def _reference(scope: DdlScope, source: Item, ingestion: Item, statement: Create
     source_type = SOURCE_TYPES[answer.source_type]
     name = scope.full_name(source)
     found = find_reference(answer.references, statement.reference, name, answer.unlisted)
+    source_type.check_table(found)
     return take(source_type, answer.options, found, statement)

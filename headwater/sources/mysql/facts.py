@@ -39,6 +39,8 @@ class ColumnFacts:
     collation: str | None = None
     generated: bool = False
     invisible: bool = False
+    expression: str | None = None  # of a generated one
+    place: int = 0  # among the table's columns
 
     @property
     def unsigned(self) -> bool:
@@ -83,6 +85,7 @@ class TableFacts:
     keys: tuple[KeyFacts, ...] = ()
     engine: str = "InnoDB"
     rows_estimate: int = 0
+    cascades: tuple[str, ...] = ()  # foreign keys that change its rows, where that is not logged
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ _NAMES: Final = (
     "gtid_mode",
     "gtid_slave_pos",
     "hostname",
+    "innodb_native_foreign_keys",
     "log_bin",
     "log_slave_updates",
     "lower_case_table_names",
@@ -54,6 +55,7 @@ _SETS: Final[Mapping[Flavour, tuple[str, ...]]] = {
     "mysql": ("gtid_executed", "gtid_purged"),
     "mariadb": ("gtid_binlog_pos", "gtid_binlog_state"),
 }
+_LOGGED_CASCADES_MIN: Final = (9, 6, 0)
 _SETTINGS: Final = "Invalid MySQL system replication settings"
 _GTID_STEPS: Final = (
     "SET PERSIST gtid_mode = OFF_PERMISSIVE, then ON_PERMISSIVE, then ON, each when the one before is done"
@@ -146,6 +148,13 @@ def configuration(server: ServerFacts) -> str | None:
     """What a source says of that; None: nothing is wrong."""
     found = wrong(server)
     return f"mysql server configuration: {'; '.join(map(str, found))}" if found else None
+
+
+def logs_cascades(server: ServerFacts) -> bool:
+    """Whether what foreign keys do to rows is logged: MySQL may do it itself, otherwise InnoDB does."""
+    if server.flavour == "mariadb" or server.version < _LOGGED_CASCADES_MIN:
+        return False
+    return server.variables.get("innodb_native_foreign_keys", "OFF") == "OFF"
 
 
 def names_columns(server: ServerFacts) -> bool:
