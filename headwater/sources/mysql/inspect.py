@@ -122,7 +122,7 @@ def _examine(session: Connection[Any], name: str | None) -> Examination:
 
 
 def _cascades(session: Connection[Any], schema: str, name: str) -> tuple[str, ...]:
-    """Foreign keys that change rows by themselves: in information_schema not all who read a table see them."""
+    """Foreign keys that change rows by themselves; information_schema does not show them to all readers."""
     quoted = ".".join(f"`{part.replace('`', '``')}`" for part in (schema, name))
     with session.cursor() as cursor:
         try:
