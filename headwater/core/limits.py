@@ -462,3 +462,21 @@ BINLOG_HEARTBEAT_S = 5
 """A server with nothing to send says so this often,"""
 BINLOG_SILENCE_S_MAX = 30.0
 """and is taken for lost after this time without a word."""
+BINLOG_READ_S = 0.1
+"""How long whoever receives the log waits for more of it before it looks whether it is to end."""
+BINLOG_WAITING_BYTES_MAX = 512 * 2**20
+"""With more than this waiting for ticks, nothing more is taken from the server."""
+MYSQL_SNAPSHOT_SESSIONS = 4
+"""Sessions that show the same moment to a snapshot's tasks."""
+MYSQL_SNAPSHOT_LOCK_S_MAX = 1
+"""How long a snapshot waits for the moment at which nobody writes to its tables: others wait behind it."""
+MYSQL_SNAPSHOT_BOUNDS_MAX = 10_000
+"""Into so many ranges a table is cut at most."""
+MYSQL_RELAY_BYTES = 256 * 1024
+"""An answer is passed on to a task in pieces of about so much,"""
+MYSQL_RELAY_CHECK_S = 0.2
+"""and this often it is looked whether nobody wants it any more."""
+MYSQL_RELAY_WAIT_S_MAX = 600.0
+"""How long a task waits for a session that is free, or for rows."""
+MYSQL_RESULT_BYTES = 4 * 2**20
+"""Rows of an answer are taken apart when about so much of them has come."""

@@ -24,6 +24,7 @@ _PACKAGES: Final = (
     "headwater.sources.load_generator",
     "headwater.sources.postgres",
     "headwater.sources.kafka",
+    "headwater.sources.mysql",
 )
 
 

@@ -9,13 +9,10 @@ from __future__ import annotations
 from typing import Final
 
 from headwater.catalog.builtin import registry
-from headwater.sources import mysql, told_by_kinds
+from headwater.sources import told_by_kinds
 from headwater.sources.connections import ConnectionKind
 from headwater.sources.dialect import Dialect
 from headwater.sql import connection_options, upstream
-
-_NOT_YET: Final = (mysql,)
-"""Kinds whose statements can be read, and are refused."""
 
 DIALECTS: Final[dict[str, Dialect]] = {
     dialect.source_type: dialect for dialect in told_by_kinds(".dialect", "DIALECT").values()
@@ -36,8 +33,5 @@ def dialect_of(written: upstream.Upstream) -> Dialect | None:
 for _dialect in DIALECTS.values():
     upstream.register(_dialect.grammar)
     registry.register(_dialect.relations)
-for _planned in _NOT_YET:
-    upstream.register(_planned.GRAMMAR)
-    registry.register(_planned.RELATIONS)
 for _connection in CONNECTION_KINDS.values():
     connection_options.register(_connection.words, _connection.readers)
