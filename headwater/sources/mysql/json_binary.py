@@ -34,8 +34,9 @@ _DEPTH_MAX: Final = 100
 _SPOILED: Final = "a JSON document in the binary log cannot be read"
 _ESCAPED: Final = re.compile(r'["\\\x00-\x1f]')
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_EXPONENTS: Final = range(-14, 16)
+_EXPONENTS: Final = range(-15, 15)
 """Of numbers that are printed without one; by the place of the point behind the first digit."""
+_BASE64_LINE: Final = 76
 _TIMESTAMP, _DATE, _TIME, _DATETIME, _DECIMAL = 7, 10, 11, 12, 246
 
 Value = Any  # a text that is printed as it is, a dict, or a list
@@ -174,13 +175,15 @@ def _opaque(kind: int, data: bytes) -> str:
         if kind == _TIME:
             return f'"{time_text(int(packed_times(number)[0]), 6)}"'
         return f'"{packed_datetimes(number).texts(None if kind == _DATE else 6).tobytes().decode()}"'
-    return f'"base64:type{kind}:{base64.b64encode(data).decode()}"'
+    text = base64.b64encode(data).decode()
+    lines = "\\n".join(text[at : at + _BASE64_LINE] for at in range(0, len(text), _BASE64_LINE))
+    return f'"base64:type{kind}:{lines}"'
 
 
 # Documents that only say what has changed
 
 _REPLACE, _INSERT, _REMOVE = 0, 1, 2
-_LEG: Final = re.compile(rb'\[([0-9]{1,9})\]|\.(?:"((?:[^"\\]|\\.)*)"|([^\W\d][\w$]*))', re.DOTALL)
+_LEG: Final = re.compile(r'\[([0-9]{1,9})\]|\.(?:"((?:[^"\\]|\\.)*)"|([^\W\d][\w$]*))', re.DOTALL)
 _UNESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 
@@ -197,7 +200,7 @@ def changed_text(before: bytes, changes: bytes) -> str:
             given = document(raw)
         elif what != _REMOVE:
             raise ValueError(_SPOILED)
-        value = _change(value, what, _legs(path), given)
+        value = _change(value, what, _legs(path.decode()), given)
     return _printed(value)
 
 
@@ -208,8 +211,8 @@ def _piece(data: bytes, at: int) -> tuple[bytes, int]:
     return data[at : at + size], at + size
 
 
-def _legs(path: bytes) -> list[str | int]:
-    if path[:1] != b"$":
+def _legs(path: str) -> list[str | int]:
+    if path[:1] != "$":
         raise ValueError(_SPOILED)
     legs: list[str | int] = []
     at = 1
@@ -221,7 +224,7 @@ def _legs(path: bytes) -> list[str | int]:
         if cell is not None:
             legs.append(int(cell))
         else:
-            legs.append(_ESCAPE.sub(_unescape, quoted.decode()) if plain is None else plain.decode())
+            legs.append(_ESCAPE.sub(_unescape, quoted) if plain is None else plain)
         at = leg.end()
     return legs
 

@@ -16,8 +16,9 @@ Not here: where the bytes are (rows.py), what our types make of the values (valu
 
 from __future__ import annotations
 
-import ipaddress
+import socket
 import uuid
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -26,6 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.core.limits import BINLOG_EVENT_BYTES_MAX
 from headwater.sources.mysql import table_map as kinds
 from headwater.sources.mysql import temporal
 from headwater.sources.mysql.charsets import BINARY, charset_of, decoded, readable
@@ -35,6 +37,9 @@ from headwater.sources.mysql.facts import ColumnFacts
 from headwater.sources.mysql.json_binary import changed_text, json_text
 from headwater.sources.mysql.table_map import MapColumn
 from headwater.sources.mysql.tuples import TupleColumn
+
+_ZLIB: Final = 0x80
+_HEADLESS: Final = 0x08
 
 
 class Values(NamedTuple):
@@ -263,8 +268,11 @@ def _moments_printed(cells: _Cells) -> pa.Array:
 
 
 def _text(cells: _Cells) -> Values:
+    return _in_charset(cells, cells.binary())
+
+
+def _in_charset(cells: _Cells, values: pa.Array) -> Values:
     charset = cells.charset()
-    values = cells.binary()
     if charset == BINARY:
         fixed = cells.told.kind == kinds.STRING
         return Values(_padded(values, cells.told.detail) if fixed else values, {})
@@ -333,16 +341,48 @@ def _document(cells: _Cells) -> Values:
 
 
 def _uuid(cells: _Cells) -> Values:
-    return _mapped(cells, 16, lambda value: str(uuid.UUID(bytes=_reordered(value))))
+    return _mapped(cells, 16, lambda value: str(uuid.UUID(bytes=value)))
 
 
-def _reordered(value: bytes) -> bytes:
-    """A time-based UUID is kept with its highest part first."""
-    return value
+def _inet4(cells: _Cells) -> Values:
+    return _mapped(cells, 4, socket.inet_ntoa)
 
 
-def _address(size: int) -> Callable[[_Cells], Values]:
-    return lambda cells: _mapped(cells, size, lambda value: str(ipaddress.ip_address(value)))
+def _inet6(cells: _Cells) -> Values:
+    return _mapped(cells, 16, _inet6_text)
+
+
+def _inet6_text(value: bytes) -> str:
+    """MariaDB leaves out a single zero as well."""
+    text = socket.inet_ntop(socket.AF_INET6, value)
+    if "::" in text:
+        return text
+    shorter = f":{text}:".replace(":0:", "::", 1)
+    begin = 0 if shorter.startswith("::") else 1
+    return shorter[begin:] if shorter.endswith("::") else shorter[begin:-1]
+
+
+def _compressed(cells: _Cells) -> Values:
+    values = [None if value is None else _inflated(value) for value in cells.binary().to_pylist()]
+    return _in_charset(cells, pa.array(values, pa.binary()))
+
+
+def _inflated(value: bytes) -> bytes:
+    """A value of a COMPRESSED column: 0 and itself, or how it is compressed, its size, and the rest."""
+    if not value or not value[0]:
+        return value[1:]
+    width = value[0] & 0x07
+    size = int.from_bytes(value[1 : 1 + width], "big")
+    if value[0] & 0xF0 != _ZLIB or size > BINLOG_EVENT_BYTES_MAX:
+        raise ValueError("a compressed value in the binary log cannot be read")
+    inflate = zlib.decompressobj(-zlib.MAX_WBITS if value[0] & _HEADLESS else zlib.MAX_WBITS)
+    try:
+        found = inflate.decompress(value[1 + width :], size + 1)
+    except zlib.error as error:
+        raise ValueError("a compressed value in the binary log cannot be read") from error
+    if len(found) != size:
+        raise ValueError("a compressed value in the binary log has another size than it claims to have")
+    return found
 
 
 def _mapped(cells: _Cells, size: int, shown: Callable[[bytes], str]) -> Values:
@@ -351,7 +391,7 @@ def _mapped(cells: _Cells, size: int, shown: Callable[[bytes], str]) -> Values:
 
 
 _Read = Callable[[_Cells], Values]
-_BY_NAME: Final[dict[str, _Read]] = {"uuid": _uuid, "inet4": _address(4), "inet6": _address(16)}
+_BY_NAME: Final[dict[str, _Read]] = {"uuid": _uuid, "inet4": _inet4, "inet6": _inet6}
 _BY_KIND: Final[dict[int, _Read]] = {
     **dict.fromkeys((kinds.TINY, kinds.SHORT, kinds.INT24, kinds.LONG, kinds.LONGLONG), _integer),
     kinds.BIT: _bits,
@@ -366,6 +406,7 @@ _BY_KIND: Final[dict[int, _Read]] = {
     **dict.fromkeys((kinds.GEOMETRY, kinds.VECTOR), _bytes),
     kinds.ENUM: _enum,
     kinds.SET: _set,
+    **dict.fromkeys((kinds.BLOB_COMPRESSED, kinds.VARCHAR_COMPRESSED), _compressed),
     kinds.JSON: _document,
 }
 _TEXTS: Final[dict[int, Callable[[_Cells], pa.Array]]] = {

@@ -259,7 +259,7 @@ def _labels(value: bytes, at: int) -> tuple[tuple[bytes, ...], int]:
 class TableMaps:
     """Which table map each row event has; goes on where the events before ended."""
 
-    def __init__(self, known: Iterable[bytes] = (), flavour: Flavour = "mysql") -> None:
+    def __init__(self, known: Iterable[bytes], flavour: Flavour) -> None:
         """`known`: table maps that came before."""
         self._flavour: Flavour = flavour
         self._maps: list[TableMap] = []

@@ -51,7 +51,7 @@ class Moments:
 
     def texts(self, digits: int | None) -> npt.NDArray[np.uint8]:
         """As the server prints them, all of a size; without a time, or with so many digits of seconds."""
-        pieces = [
+        pieces: list[Integers | str] = [
             *_two(self.year // 100),
             *_two(self.year % 100),
             "-",
