@@ -17,7 +17,7 @@ import socket
 import ssl
 import struct
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -34,7 +34,7 @@ from headwater.core.limits import (
 from headwater.sources.contract import Secrets
 from headwater.sources.external import addresses
 from headwater.sources.mysql.server import server_facts, settings_error
-from headwater.sources.mysql.session_settings import ASKED, TRANSACTIONS, statement
+from headwater.sources.mysql.session_settings import settle
 from headwater.sources.mysql.trouble import DRIVER_ERRORS, NAMESPACE, Reason, reason
 
 PORT_DEFAULT: Final = 3306
@@ -151,9 +151,12 @@ def _connect(connection: Mapping[str, Any], secrets: Secrets, answer_s_max: floa
         session.connect(_line(connection))
         session._read_timeout = session._write_timeout = answer_s_max
         with session.cursor() as cursor:
-            cursor.execute(ASKED)
-            cursor.execute(statement(name for name, _ in cursor.fetchall()))
-            cursor.execute(TRANSACTIONS)
+
+            def ask(question: str) -> Iterable[Any]:
+                cursor.execute(question)
+                return list(cursor.fetchall())
+
+            settle(ask)
     except BaseException:
         session._force_close()
         raise

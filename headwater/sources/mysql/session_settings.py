@@ -9,7 +9,7 @@ are set where the server says that it has them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from headwater.core.limits import UPSTREAM_LOOK_LOCK_S_MAX
@@ -53,7 +53,15 @@ ASKED: Final = "SHOW SESSION VARIABLES WHERE Variable_name IN ({})".format(
 """Which of the others the server has."""
 
 
-def statement(known: Iterable[str]) -> str:
-    """Sets all of them, and those of the others that the server has."""
-    settings = {**ALWAYS, **{name: SOMETIMES[name] for name in known if name in SOMETIMES}}
+def statement(settings: Mapping[str, str]) -> str:
+    """Sets them; at least one."""
     return "SET " + ", ".join(f"SESSION {name} = {value}" for name, value in settings.items())
+
+
+def settle(ask: Callable[[str], Iterable[tuple[str, str]]]) -> None:
+    """Set a new session; those that all servers have first, or answers might be cut."""
+    ask(statement(ALWAYS))
+    ask(TRANSACTIONS)
+    known = [name.lower() for name, _ in ask(ASKED)]
+    if known:
+        ask(statement({name: SOMETIMES[name] for name in known}))
