@@ -48,7 +48,9 @@ class Following:
     def rows(self, text: str) -> list[tuple[Any, ...]]:
         return self.session.execute(text.encode()).fetchall()
 
-    def follows(self, name: str, reference: str | None = None, columns: str = "*", upstream: str = "") -> None:
+    def follows(
+        self, name: str, reference: str | None = None, columns: str = "*", upstream: str = ""
+    ) -> None:
         """Wait until a table here has the rows of one there."""
         query = f"SELECT {upstream or columns} FROM {self.database.name}.{reference or name}"
         here = f"SELECT {columns} FROM {name}".encode()

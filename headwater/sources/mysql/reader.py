@@ -31,7 +31,7 @@ from pymysql.connections import Connection
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import DefiniteError, HeadwaterError, TransientError
 from headwater.core.frontier import Frontier
-from headwater.core.limits import BINLOG_READ_S, UPSTREAM_HIDDEN_S_MAX
+from headwater.core.limits import BINLOG_READ_S, UPSTREAM_HIDDEN_S_MAX, UPSTREAM_VALIDATE_S_MAX
 from headwater.sources.contract import Export, Looked, Options, ReadPart, Secrets, Waits
 from headwater.sources.mysql.connection import close, connect
 from headwater.sources.mysql.decode import Shown
@@ -44,6 +44,7 @@ from headwater.sources.mysql.server import configuration, server_facts
 from headwater.sources.mysql.spool import Spool, Transaction
 from headwater.sources.mysql.statements import Name
 from headwater.sources.mysql.stream import BinlogStream, open_stream
+from headwater.sources.mysql.transactions import begun
 from headwater.sources.mysql.trouble import AGAIN, DRIVER_ERRORS, NAMESPACE, RESYNC, trouble
 from headwater.sources.mysql.watch import doubted, table_of, verdict
 
@@ -51,6 +52,10 @@ log = structlog.get_logger("mysql")
 
 _PURGED: Final = "mysql server does not have the binlog available at the requested gtid set"
 _BEHIND: Final = "mysql server binlog frontier at {} is beyond required frontier {}"
+_AGAIN: Final = (
+    "mysql server binlog has another transaction {} than was read: its binary log was thrown away, and counts"
+    " from one again"
+)
 _OTHER: Final = "the connection leads to a {} server now, and the source was made of a {} server"
 _HIDDEN: Final = (
     "Its session probably waits for a semi-synchronous replica: see rpl_semi_sync_source_timeout upstream."
@@ -81,6 +86,7 @@ class MysqlReader:
         self._hidden: tuple[Transaction, float] | None = None  # the first that does not show, since when
         self._secrets = secrets
         self._stopping = False
+        self._read: Gtids = GtidSet()  # what ticks have taken
         self._failure: HeadwaterError | None = None
         self._stream: BinlogStream | None = None
         self._thread: threading.Thread | None = None
@@ -128,20 +134,50 @@ class MysqlReader:
         purged = facts.variables.get("gtid_purged")
         if purged is not None and not GtidFrontier(GtidSet.parse(purged)) <= stands_at:
             raise DefiniteError("", str(stands_at), _PURGED, RESYNC)
+        if purged is not None and stands_at.last is not None:
+            self._check_last(stands_at, stands_at.last, GtidSet.parse(purged))
+
+    def _check_last(self, stands_at: GtidFrontier, last: Last, purged: GtidSet) -> None:
+        """A server whose log was thrown away counts from one again: is what was read last what it was?"""
+        again = GtidSet.parse(last.gtid)
+        before = stands_at.gtids
+        if again <= purged or not isinstance(before, GtidSet):
+            return
+        found = self._first(before.minus(again))
+        if found is not None and (str(found.gtid), found.time_us) != (last.gtid, last.time_us):
+            raise DefiniteError("", str(stands_at), _AGAIN.format(last.gtid), RESYNC)
+
+    def _first(self, before: GtidSet) -> Transaction | None:
+        """The first transaction that the server sends after these; None: it sends none in time."""
+        stream = self._opened(before)
+        deadline_s = SYSTEM_CLOCK.monotonic_s() + UPSTREAM_VALIDATE_S_MAX
+        try:
+            while SYSTEM_CLOCK.monotonic_s() < deadline_s:
+                piece = stream.read(BINLOG_READ_S)
+                if piece is not None and len((found := begun(piece)).at):
+                    return Transaction(found.gtid(0), int(found.times_us[0]))
+        except StreamError as error:
+            raise self._ended(error) from error
+        finally:
+            stream.close()
+        return None
+
+    def _opened(self, after: Gtids) -> BinlogStream:
+        """The log after these transactions, as somebody whom the server does not know yet."""
+        session = connect(self._options["connection"], self._secrets)
+        try:
+            return open_stream(session, after, _SERVER_ID_MIN + chance.randbelow(2**31))
+        except StreamError as error:
+            session._force_close()
+            raise self._ended(error) from error
 
     def _begin(self, begin: Gtids) -> None:
         """Receive what follows these transactions."""
-        self._read = self._come = begin  # what ticks have taken, and what has arrived
+        self._read = self._come = begin  # the latter: what has arrived
         self._cut: tuple[Gtids, int] = (begin, 0)  # up to where was looked, and how many transactions that is
         self._failure = None
         self._spool = Spool(self._scratch, self._options["flavour"], self._folded)
-        number = _SERVER_ID_MIN + chance.randbelow(2**31)
-        connection = connect(self._options["connection"], self._secrets)
-        try:
-            self._stream = open_stream(connection, begin, number)
-        except StreamError as error:
-            connection._force_close()
-            raise self._ended(error) from error
+        self._stream = self._opened(begin)
         self._thread = threading.Thread(
             target=self._run, args=(self._stream, self._spool), name="binlog", daemon=True
         )
@@ -305,7 +341,7 @@ class MysqlReader:
     def close(self) -> None:
         self._stopping = True
         self._stop_stream()
-        if hasattr(self, "_spool"):
+        if self._spool is not None:
             self._spool.close()
         close(self._control)
 
