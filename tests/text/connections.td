@@ -96,10 +96,6 @@ HINT: It is one of disable, require, verify-ca, verify-full.
 42809: pg is a connection not a secret
 
 # Kinds that are known by name.
-! CREATE CONNECTION c TO MYSQL (HOST h);
-0A000: MYSQL connections not yet supported
-POSITION: 24
-
 ! CREATE CONNECTION c TO SQL SERVER (HOST h);
 0A000: SQL SERVER connections not yet supported
 

@@ -17,8 +17,8 @@ import socket
 import ssl
 import struct
 import tempfile
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import pymysql
@@ -35,7 +35,7 @@ from headwater.sources.contract import Secrets
 from headwater.sources.external import addresses
 from headwater.sources.mysql.server import server_facts, settings_error
 from headwater.sources.mysql.session_settings import settle
-from headwater.sources.mysql.trouble import DRIVER_ERRORS, NAMESPACE, Reason, reason
+from headwater.sources.mysql.trouble import DRIVER_ERRORS, NAMESPACE, Reason, plain, reason, said
 
 PORT_DEFAULT: Final = 3306
 
@@ -97,6 +97,21 @@ def connect(
     except (*DRIVER_ERRORS, *_NOT_MYSQL, TransientError) as error:
         why = _why(error)
         raise TransientError(f'{NAMESPACE}: {why.message} at "{_place(connection)}"', why.hint) from error
+
+
+@contextmanager
+def asking(connection: Mapping[str, Any], secrets: Secrets) -> Iterator[Connection[Any]]:
+    """A session for the questions of a statement; TransientError if one is not answered."""
+    try:
+        session = connect(connection, secrets)
+        try:
+            yield session
+        finally:
+            close(session)
+    except DRIVER_ERRORS as error:
+        raise TransientError(said(error), "The upstream's log may say more.") from error
+    except TransientError as error:
+        raise plain(error) from error
 
 
 def validate(connection: Mapping[str, Any], secrets: Secrets) -> None:
@@ -167,6 +182,8 @@ def _line(connection: Mapping[str, Any]) -> socket.socket:
     """A way to the server that is noticed to be cut."""
     host, port = connection["host"], connection.get("port", PORT_DEFAULT)
     hosts = addresses(connection, host) or [host]
+    if host.startswith("/"):
+        return _socket(host)
     for place, address in enumerate(hosts):
         try:
             line = socket.create_connection((address, port), UPSTREAM_CONNECT_S_MAX)
@@ -181,6 +198,18 @@ def _line(connection: Mapping[str, Any]) -> socket.socket:
     line.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, UPSTREAM_KEEPALIVE_COUNT)
     lost_ms = UPSTREAM_KEEPALIVE_S * (UPSTREAM_KEEPALIVE_COUNT + 1) * 1000
     line.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, lost_ms)
+    return line
+
+
+def _socket(path: str) -> socket.socket:
+    """One of this machine."""
+    line = socket.socket(socket.AF_UNIX)
+    try:
+        line.settimeout(UPSTREAM_CONNECT_S_MAX)
+        line.connect(path)
+    except BaseException:
+        line.close()
+        raise
     return line
 
 

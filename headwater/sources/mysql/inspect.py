@@ -22,12 +22,12 @@ from pymysql.connections import Connection
 
 from headwater.core.errors import UserError
 from headwater.sources.contract import Options, Reference, Secrets
-from headwater.sources.mysql.connection import close, connect
+from headwater.sources.mysql.connection import asking
 from headwater.sources.mysql.facts import ColumnFacts, KeyFacts, ServerFacts, TableFacts
 from headwater.sources.mysql.grants import Grants
 from headwater.sources.mysql.pin import PREFIX, Rights, reference_of, refuse_privileges
 from headwater.sources.mysql.server import logs_cascades, server_facts, settings_error
-from headwater.sources.mysql.trouble import DRIVER_ERRORS, NO_PRIVILEGE, code_of, trouble
+from headwater.sources.mysql.trouble import DRIVER_ERRORS, NO_PRIVILEGE, code_of
 
 SYSTEM_SCHEMAS: Final = ("information_schema", "mysql", "performance_schema", "sys")
 BASE_TABLE: Final = "BASE TABLE"
@@ -82,13 +82,8 @@ def table_facts(session: Connection[Any], names: Collection[Table]) -> dict[Tabl
 
 def examine(options: Options, secrets: Secrets, name: str | None = None) -> Examination:
     """Ask the upstream of a source; with a name, of tables that are called so only."""
-    session = connect(options["connection"], secrets)
-    try:
+    with asking(options["connection"], secrets) as session:
         return _examine(session, name)
-    except DRIVER_ERRORS as error:
-        raise trouble(error, "The upstream's log may say more.") from error
-    finally:
-        close(session)
 
 
 def references(options: Options, secrets: Secrets, name: str | None = None) -> tuple[Reference, ...]:

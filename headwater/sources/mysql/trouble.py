@@ -29,6 +29,8 @@ DRIVER_ERRORS: Final = (pymysql.Error, OSError)
 NO_PRIVILEGE: Final = frozenset((1044, 1142, 1143, 1227, 1370))
 """Errors by which a server says that the user may not do something."""
 
+_LOST: Final = (2006, 2013)
+"""What the driver calls a connection that has ended."""
 _TLS: Final = "Set SSL MODE to REQUIRED, VERIFY_CA or VERIFY_IDENTITY."
 _HINTS: Final = (
     (r"Connection refused", "Check HOST and PORT, and that the server listens there (bind_address)."),
@@ -69,6 +71,11 @@ def trouble(error: BaseException, hint: str | None = AGAIN) -> TransientError:
     return TransientError(f"{NAMESPACE}: {said(error)}", hint)
 
 
+def plain(error: TransientError) -> TransientError:
+    """The same for whoever has just named the upstream in a statement."""
+    return TransientError(str(error).removeprefix(f"{NAMESPACE}: "), error.hint)
+
+
 def code_of(error: BaseException) -> int:
     """The number that the server has for an error; 0 if it is not from a server."""
     return error.args[0] if error.args and isinstance(error.args[0], int) else 0
@@ -90,6 +97,9 @@ def reason(error: BaseException) -> Reason:
     if isinstance(error, socket.gaierror):
         return Reason(f"failed to lookup address information: {error.strerror}", "Check HOST.")
     message = said(error)
+    if code_of(error) in _LOST:
+        late = "timed out" in message
+        message = f"error connecting to server: {'connection timed out' if late else 'the server hung up'}"
     hints = (hint for pattern, hint in _HINTS if re.search(pattern, message))
     return Reason(message, next(hints, "Check the options of the connection and the upstream's log."))
 

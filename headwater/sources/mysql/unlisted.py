@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from headwater.sources.contract import Options, Secrets, Unlisted
-from headwater.sources.mysql.connection import close, connect
+from headwater.sources.mysql.connection import asking
 from headwater.sources.mysql.inspect import BASE_TABLE, SYSTEM_SCHEMAS
-from headwater.sources.mysql.trouble import DRIVER_ERRORS, trouble
 
 _RELATIONS: Final = """
     SELECT table_schema, table_name, table_type FROM information_schema.tables
@@ -31,15 +30,9 @@ _OTHER: Final = ("is no base table", "Name a base table.")
 
 def unlisted(options: Options, secrets: Secrets, name: str) -> tuple[Unlisted, ...]:
     """What is called so and is no base table of somebody's."""
-    session = connect(options["connection"], secrets)
-    try:
-        with session.cursor() as cursor:
-            cursor.execute(_RELATIONS, (name,))
-            rows = [row for row in cursor.fetchall() if row[1] == name]
-    except DRIVER_ERRORS as error:
-        raise trouble(error) from error
-    finally:
-        close(session)
+    with asking(options["connection"], secrets) as session, session.cursor() as cursor:
+        cursor.execute(_RELATIONS, (name,))
+        rows = [row for row in cursor.fetchall() if row[1] == name]
     return tuple(
         Unlisted((schema, table), *(_OF_THE_SYSTEM if schema in SYSTEM_SCHEMAS else _KINDS.get(kind, _OTHER)))
         for schema, table, kind in rows

@@ -23,7 +23,6 @@ from headwater.catalog.state import FIRST_USER_OID, SYSTEM_SCHEMAS, CatalogState
 from headwater.core.errors import InvariantViolation
 from headwater.core.types import FACTS, INT4, TEXT, SqlType, array_of, list_of
 from headwater.formats.arrow import state_schema
-from headwater.sources import mysql
 from headwater.sources.dialects import DIALECTS
 from tests.unit.catalog.builtin.client_columns import CLIENT_COLUMNS
 from tests.unit.catalog.builtin.facts import full_facts
@@ -70,7 +69,7 @@ def test_ids_and_oids_are_unique_and_below_those_of_users() -> None:
 def test_a_relation_with_rows_is_in_the_folder_of_its_schema_and_the_file_of_its_name() -> None:
     of_kinds = {
         relation.id
-        for relations in (mysql.RELATIONS, *(d.relations for d in DIALECTS.values()))
+        for relations in (d.relations for d in DIALECTS.values())
         for relation in relations
     }
     for builtin in BUILTINS.values():
