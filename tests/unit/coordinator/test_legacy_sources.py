@@ -1,4 +1,4 @@
-"""The legacy syntax for upstreams that cannot be read yet: statements are planned by the same machinery.
+"""The legacy syntax for all kinds of upstreams: statements are planned by the same machinery.
 
 Method: kinds of sources that are nothing but facts (references, whether there is one output or many)
 stand in for MySQL and Kafka; what CREATE SOURCE would record is looked at item by item, and through the
@@ -24,11 +24,12 @@ from headwater.coordinator.upstreams import Answer
 from headwater.core.errors import UserError
 from headwater.core.relation import Column, Relation
 from headwater.core.types import INT4, JSONB, TEXT
-from headwater.sources import SOURCE_TYPES, mysql
+from headwater.sources import SOURCE_TYPES
 from headwater.sources.contract import Reference
 from headwater.sources.dialects import DIALECTS
-from headwater.sources.kafka.grammar import GRAMMAR
+from headwater.sources.kafka import grammar as kafka_grammar
 from headwater.sources.load_generator import KIND
+from headwater.sources.mysql import grammar as mysql_grammar
 from headwater.sql.parse import parse_statement
 from headwater.sql.statements.create_source import CreateSource
 from tests.unit.coordinator.scopes import Catalog
@@ -41,7 +42,10 @@ KAFKA = (Reference((), "topic", MESSAGE, "keyed"),)
 
 @pytest.fixture(autouse=True)
 def kinds(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, single, grammar in (("mysql", False, mysql.GRAMMAR), ("kafka", True, GRAMMAR)):
+    for name, single, grammar in (
+        ("mysql", False, mysql_grammar.GRAMMAR),
+        ("kafka", True, kafka_grammar.GRAMMAR),
+    ):
         made_up = replace(
             KIND,
             name=name,

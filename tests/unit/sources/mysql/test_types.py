@@ -9,8 +9,15 @@ from headwater.sources.mysql.facts import ColumnFacts
 from headwater.sources.mysql.types import sql_type, text_allowed
 
 
-def column(column_type: str, **facts: int) -> ColumnFacts:
-    return ColumnFacts("c", column_type.split("(")[0].split()[0], column_type, **facts)
+def column(
+    column_type: str,
+    length: int | None = None,
+    precision: int | None = None,
+    scale: int | None = None,
+    fraction: int | None = None,
+) -> ColumnFacts:
+    data_type = column_type.split("(")[0].split()[0]
+    return ColumnFacts("c", data_type, column_type, True, length, precision, scale, fraction)
 
 
 @pytest.mark.parametrize(
