@@ -89,6 +89,8 @@ class MysqlReader:
         self._read: Gtids = GtidSet()  # what ticks have taken
         self._failure: HeadwaterError | None = None
         self._stream: BinlogStream | None = None
+        self._folded = False  # names of tables are kept in lower case
+        self._spool = Spool(scratch, options["flavour"], self._folded)
         self._thread: threading.Thread | None = None
         self._scratch = scratch
         self._watched: frozenset[Name] | None = None  # None: all tables
@@ -341,8 +343,7 @@ class MysqlReader:
     def close(self) -> None:
         self._stopping = True
         self._stop_stream()
-        if self._spool is not None:
-            self._spool.close()
+        self._spool.close()
         close(self._control)
 
 

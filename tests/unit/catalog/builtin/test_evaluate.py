@@ -68,9 +68,7 @@ def test_ids_and_oids_are_unique_and_below_those_of_users() -> None:
 
 def test_a_relation_with_rows_is_in_the_folder_of_its_schema_and_the_file_of_its_name() -> None:
     of_kinds = {
-        relation.id
-        for relations in (d.relations for d in DIALECTS.values())
-        for relation in relations
+        relation.id for relations in (d.relations for d in DIALECTS.values()) for relation in relations
     }
     for builtin in BUILTINS.values():
         if builtin.id in of_kinds:
