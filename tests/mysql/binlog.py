@@ -28,6 +28,7 @@ from headwater.sources.mysql.transactions import begun
 from tests.support.mysql import MysqlServer
 
 WAIT_S_MAX = 60
+SERVER_ID = 777_000
 _COLUMNS = """
     SELECT column_name, data_type, column_type, is_nullable, character_maximum_length, numeric_precision,
         numeric_scale, datetime_precision, character_set_name, collation_name
@@ -74,10 +75,10 @@ class Log:
         self._server = server
         self.start = executed(server)
 
-    def read(self) -> Read:
-        """All that has come behind it."""
+    def read(self, **options: Any) -> Read:
+        """All that has come behind it; `options` of the connection."""
         end = executed(self._server)
-        stream = open_stream(self._server.connect(), self.start, 777_000 + self._server.port % 1000)
+        stream = open_stream(self._server.connect(**options), self.start, SERVER_ID)
         try:
             events = Events.concat(pieces(stream, self.start, end))
         finally:
@@ -117,6 +118,27 @@ class Read:
             rows_of(changes, changes.came, facts, texts),
             rows_of(changes, changes.went, facts, texts),
         )
+
+    def replayed(self, schema: str, table: str) -> list[tuple[Any, ...]]:
+        """The rows that are left, in the order of their first columns, which tell them apart.
+
+        Each that goes must be there as it goes, and none may come that is there.
+        """
+        facts = columns_of(self.server, schema, table)
+        rows: dict[Any, tuple[Any, ...]] = {}
+        for changes in self.row_changes(schema, table):
+            steps = [
+                (change, side, row)
+                for side, tuples in enumerate((changes.went, changes.came))
+                for change, row in zip(tuples.change.tolist(), rows_of(changes, tuples, facts), strict=True)
+            ]
+            for _, comes, row in sorted(steps, key=lambda step: step[:2]):
+                if comes:
+                    assert row[0] not in rows
+                    rows[row[0]] = row
+                else:
+                    assert rows.pop(row[0]) == row
+        return [rows[key] for key in sorted(rows)]
 
 
 def rows_of(

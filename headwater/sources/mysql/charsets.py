@@ -107,7 +107,7 @@ _COLLATIONS: Final = """
 """
 # fmt: on
 _SEVERAL: Final[dict[str, tuple[str, dict[str, str]]]] = {
-    "big5": ("big5", {}),
+    "big5": ("big5", dict.fromkeys("╴￣ˍ／＼", "\ufffd")),
     "cp932": ("cp932", {}),
     "euckr": ("cp949", {}),
     "gb18030": ("gb18030", {"\ue7c7": "\u1e3f"}),
@@ -124,6 +124,30 @@ _UNITS: Final = {
 }
 _UTF8: Final = ("utf8", "utf8mb3", "utf8mb4")
 BINARY: Final = "binary"
+_BIG5_LETTERS: Final = (0xF9D6, "碁銹裏墻恒粧嫺")
+_UNKNOWN: Final = "headwater: letters of charsets that have no character"
+
+
+def _letter(error: UnicodeError) -> tuple[str, int]:
+    """Of a letter that Python does not know: in EUC one that users define, else what servers print for it."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    rest = error.object[error.start : error.start + 3]
+    size = 3 if error.encoding == "euc_jp" and rest[0] == _EUC_THREE else 2
+    if len(rest) < size or rest[size - 1] < _TRAIL_MIN:
+        raise error
+    if error.encoding == "euc_jp" and rest[size - 2] >= _EUC_DEFINED[0]:
+        place = (rest[size - 2] - _EUC_DEFINED[0]) * 94 + rest[size - 1] - 0xA1
+        return chr(_EUC_DEFINED[size - 1] + place), error.start + size
+    place = int.from_bytes(rest[:2], "big") - _BIG5_LETTERS[0]
+    known = error.encoding == "big5" and 0 <= place < len(_BIG5_LETTERS[1])
+    return _BIG5_LETTERS[1][place] if known else "?", error.start + size
+
+
+_TRAIL_MIN: Final = 0x30
+_EUC_THREE: Final = 0x8F
+_EUC_DEFINED: Final = (0xF5, 0xE000, 0xE3AC)  # the first row, and its characters in two bytes and in three
+codecs.register_error(_UNKNOWN, _letter)
 
 
 @cache
@@ -215,7 +239,7 @@ def _several(
     between = "\n".encode(codec)
     raw = between.join(value or b"" for value in values.to_pylist())
     try:
-        text = codecs.decode(raw, codec)
+        text = codecs.decode(raw, codec, _UNKNOWN)
     except UnicodeDecodeError:
         return _one_by_one(values, codec, others)
     for character, right in others.items():
@@ -238,7 +262,7 @@ def _one_by_one(values: pa.Array, codec: str, others: dict[str, str]) -> tuple[p
     odd: dict[int, str] = {}
     for place, value in enumerate(values.to_pylist()):
         try:
-            text = None if value is None else codecs.decode(value, codec)
+            text = None if value is None else codecs.decode(value, codec, _UNKNOWN)
             for character, right in others.items():
                 text = text and text.replace(character, right)
             texts.append(text)

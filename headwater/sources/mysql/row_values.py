@@ -28,6 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.core.limits import BINLOG_EVENT_BYTES_MAX
+from headwater.core.types import UUID
 from headwater.sources.mysql import table_map as kinds
 from headwater.sources.mysql import temporal
 from headwater.sources.mysql.charsets import BINARY, charset_of, decoded, readable
@@ -391,7 +392,7 @@ def _mapped(cells: _Cells, size: int, shown: Callable[[bytes], str]) -> Values:
 
 
 _Read = Callable[[_Cells], Values]
-_BY_NAME: Final[dict[str, _Read]] = {"uuid": _uuid, "inet4": _inet4, "inet6": _inet6}
+_BY_NAME: Final[dict[str, _Read]] = {UUID.kind: _uuid, "inet4": _inet4, "inet6": _inet6}
 _BY_KIND: Final[dict[int, _Read]] = {
     **dict.fromkeys((kinds.TINY, kinds.SHORT, kinds.INT24, kinds.LONG, kinds.LONGLONG), _integer),
     kinds.BIT: _bits,

@@ -1,0 +1,537 @@
+"""What is decoded from the binary log of a real server is what SELECT gives there."""
+
+from __future__ import annotations
+
+import collections
+import json
+import random
+import threading
+from contextlib import closing
+from datetime import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headwater.sources.mysql import events as kinds
+from headwater.sources.mysql import stream as stream_module
+from headwater.sources.mysql.charsets import readable
+from headwater.sources.mysql.gtid import Gtid, GtidPosition, GtidSet
+from headwater.sources.mysql.protocol import Diverged, Ended, ServerIdTaken
+from headwater.sources.mysql.rows import read_rows
+from headwater.sources.mysql.stream import open_stream
+from headwater.sources.mysql.transactions import Ends, begun, parse_query, parse_xa_prepare
+from tests.mysql.binlog import SERVER_ID, WAIT_S_MAX, Log, columns_of, executed, rows_of
+from tests.mysql.database import Database
+from tests.support.mysql import MysqlServer
+
+# Each: what a column is, how a SELECT shows it, and values.
+TYPES: dict[str, tuple[str, list[str]]] = {
+    "tinyint": ("{}", ["-128", "127", "0"]),
+    "tinyint unsigned": ("{}", ["0", "255"]),
+    "smallint": ("{}", ["-32768", "32767"]),
+    "smallint unsigned": ("{}", ["65535", "1"]),
+    "mediumint": ("{}", ["-8388608", "8388607", "-1"]),
+    "mediumint unsigned": ("{}", ["16777215"]),
+    "int": ("{}", ["-2147483648", "2147483647"]),
+    "int unsigned": ("{}", ["4294967295"]),
+    "bigint": ("{}", ["-9223372036854775808", "9223372036854775807"]),
+    "bigint unsigned": ("{}", ["18446744073709551615", "9223372036854775808"]),
+    "bit(1)": ("{}+0", ["1", "0"]),
+    "bit(11)": ("{}+0", ["b'10000000001'"]),
+    "bit(64)": ("{}+0", ["0xFFFFFFFFFFFFFFFE"]),
+    "double": ("{}", ["1.5e300", "-2.5e-300", "0.1", "-0.0"]),
+    "double unsigned": ("{}", ["1.25"]),
+    "decimal(1,0)": ("{}", ["-9", "9"]),
+    "decimal(5,5)": ("{}", ["-0.12345", "0.00001"]),
+    "decimal(18,9)": ("{}", ["-123456789.987654321", "999999999.999999999"]),
+    "decimal(30,0)": ("{}", ["-123456789012345678901234567890"]),
+    "decimal(38,10)": ("{}", ["-" + "9" * 28 + "." + "9" * 10]),
+    "decimal(65,30)": ("{}", ["9" * 35 + "." + "9" * 30, "-0." + "0" * 29 + "1"]),
+    "decimal(10,2) unsigned": ("{}", ["99999999.99", "0"]),
+    "year": ("cast({} as char)", ["1901", "2155", "0", "2024"]),
+    "date": ("cast({} as char)", ["'2024-02-29'", "'0000-00-00'", "'2024-00-10'", "'2023-02-31'", "'9999-12-31'"]),
+    "datetime": ("cast({} as char)", ["'1000-01-01 00:00:00'", "'0000-00-00'", "'9999-12-31 23:59:59'"]),
+    "datetime(1)": ("cast({} as char)", ["'2024-02-29 12:34:56.7'"]),
+    "datetime(3)": ("cast({} as char)", ["'2024-00-29 12:34:56.789'"]),
+    "datetime(6)": ("cast({} as char)", ["'1969-12-31 23:59:59.999999'", "'1970-01-01'"]),
+    "timestamp null": ("cast({} as char)", ["'1970-01-01 00:00:01'", "'2038-01-19 03:14:07'", "'0000-00-00'"]),
+    "timestamp(2) null": ("cast({} as char)", ["'2024-02-29 12:34:56.78'", "'0000-00-00'"]),
+    "timestamp(5) null": ("cast({} as char)", ["'2024-12-31 23:59:59.98765'"]),
+    "time": ("cast({} as char)", ["'838:59:59'", "'-838:59:59'", "'00:00:00'", "'24:00:00'", "'-00:00:01'"]),
+    "time(1)": ("cast({} as char)", ["'-00:00:00.1'", "'100:00:00.9'"]),
+    "time(4)": ("cast({} as char)", ["'-12:34:56.7891'", "'-24:00:00'", "'23:59:59.9999'"]),
+    "time(6)": ("cast({} as char)", ["'-00:00:00.000001'", "'23:59:59.999999'", "'-838:59:58.999999'"]),
+    "char(100)": ("{}", ["'ü '", "''", "'  x'"]),
+    "char(255) character set utf8mb4": ("{}", ["repeat('€', 255)"]),
+    "varchar(300) character set latin1": ("{}", ["'é€ÿ'", "repeat('é', 300)", "''"]),
+    "text character set ucs2": ("{}", ["'a\\nü\\n'", "''", "'\\n'"]),
+    "tinytext": ("{}", ["'😀'"]),
+    "longtext": ("{}", ["repeat('long 😀', 20000)"]),
+    "binary(10)": ("{}", ["x'010000ff00'", "''", "x'00000000000000000000'"]),
+    "varbinary(400)": ("{}", ["x'00ff00'", "''"]),
+    "blob": ("{}", ["x'00'", "repeat('x', 60000)"]),
+    "mediumblob": ("{}", ["'m'"]),
+    "enum('a','ü','c,d','it''s')": ("{}", ["'a'", "'ü'", "'c,d'", "'it''s'", "0"]),
+    "set('x','y','ü')": ("{}", ["''", "'x,y,ü'", "'ü'", "'y'"]),
+    "geometry": ("cast({} as binary)", ["ST_GeomFromText('POINT(1 2)')"]),
+}  # fmt: skip
+MARIADB_TYPES: dict[str, tuple[str, list[str]]] = {
+    "uuid": ("{}", ["'123e4567-e89b-42d3-a456-426655440000'", "'00000000-0000-0000-0000-000000000000'"]),
+    "inet4": ("{}", ["'1.2.3.0'", "'255.255.255.255'", "'0.0.0.0'"]),
+    "inet6": ("{}", ["'::'", "'::1'", "'::ffff:1.2.3.4'", "'1::8'", "'1:2:3:0:5:6:7:8'", "'0:2:3:4:5:6:7:0'"]),
+    "varchar(200) compressed": ("{}", ["repeat('x', 200)", "'ü'", "''"]),
+    "blob compressed": ("{}", ["repeat('x', 5000)", "x'00'"]),
+}  # fmt: skip
+CODES = [bytes([byte]) for byte in range(1, 256)] + [
+    bytes([first, second]) for first in range(0x81, 256, 7) for second in range(0x40, 256)
+]
+
+
+def types_of(server: MysqlServer) -> dict[str, tuple[str, list[str]]]:
+    return TYPES | MARIADB_TYPES if server.flavour == "mariadb" else TYPES
+
+
+def make_all_types(database: Database) -> None:
+    """A table with a column of each type, and rows with all their values."""
+    types = types_of(database.server)
+    columns = ", ".join(f"c{number} {type_}" for number, type_ in enumerate(types))
+    database.run(f"CREATE TABLE everything (id int PRIMARY KEY, {columns})")
+    rows = []
+    for row in range(1 + max(len(values) for _, values in types.values())):
+        values = [values[row] if row < len(values) else "NULL" for _, values in types.values()]
+        rows.append(f"({row}, {', '.join(values)})")
+    database.run(
+        "SET SESSION sql_mode = 'ALLOW_INVALID_DATES', time_zone = '+00:00'",
+        f"INSERT INTO everything VALUES {', '.join(rows)}",
+    )
+
+
+def selected(database: Database) -> list[tuple[Any, ...]]:
+    shown = ", ".join(
+        form.format(f"c{number}") for number, (form, _) in enumerate(types_of(database.server).values())
+    )
+    with database.session.cursor() as cursor:
+        cursor.execute("SET SESSION time_zone = '+00:00'")
+        cursor.execute(f"SELECT id, {shown} FROM everything ORDER BY id")
+        return list(cursor.fetchall())
+
+
+def assert_same(found: list[tuple[Any, ...]], wanted: list[tuple[Any, ...]], names: list[str]) -> None:
+    assert len(found) == len(wanted)
+    for came, there in zip(found, wanted, strict=True):
+        for name, value, want in zip(names, came, there, strict=True):
+            if isinstance(value, time):
+                assert value == time.fromisoformat(want), name
+            else:
+                assert value == want, (name, value, want)
+
+
+def test_values_of_all_types_are_those_that_select_gives(database: Database) -> None:
+    log = Log(database.server)
+    make_all_types(database)
+    read = log.read()
+    facts = columns_of(database.server, database.name, "everything")
+    texts = tuple(c.name for c in facts if c.data_type in ("date", "datetime", "timestamp", "year"))
+    came, went = read.rows(database.name, "everything", texts)
+    assert_same(came, selected(database), ["id", *types_of(database.server)])
+    assert went == []
+    # As values, what has no form in Arrow is as the server prints it.
+    (changes,) = read.row_changes(database.name, "everything")
+    for place, column in enumerate(facts):
+        if column.name in texts and column.data_type != "year":
+            array, odd = changes.values(changes.came, place, column)
+            shown = changes.texts(changes.came, place, column).array.to_pylist()
+            no_days = [text for text in shown if text is not None and ("-00" in text or text == "2023-02-31")]
+            assert [odd[row] for row in sorted(odd)] == no_days
+            for row, value in enumerate(array.to_pylist()):
+                if row not in odd and value is not None:
+                    assert str(value).startswith(shown[row].rstrip("0").rstrip("."))
+
+
+def test_columns_that_are_not_taken_cost_nothing_but_their_places(database: Database) -> None:
+    log = Log(database.server)
+    make_all_types(database)
+    read = log.read()
+    (whole,) = read.row_changes(database.name, "everything")
+    facts = columns_of(database.server, database.name, "everything")
+    numbers = np.unique(whole.came.event)
+    for places in ([0], [len(facts) - 1], [3, 20]):
+        some = read_rows(read.events, numbers, whole.table_map, places)
+        assert set(some.came.columns) == set(places)
+        for place in places:
+            assert some.values(some.came, place, facts[place]) == whole.values(
+                whole.came, place, facts[place]
+            )
+
+
+def test_texts_of_all_charsets_are_those_that_select_gives(database: Database) -> None:
+    log, wanted = Log(database.server), {}
+    with database.session.cursor() as cursor:
+        cursor.execute("SELECT character_set_name FROM information_schema.character_sets")
+        names = [name for (name,) in cursor.fetchall() if readable(name)]
+        assert len(names) > 30
+        # What is no text there is not stored as it is.
+        cursor.execute("SET SESSION sql_mode = ''")
+        cursor.execute(
+            "CREATE TEMPORARY TABLE given (id int PRIMARY KEY, code varbinary(20)) ENGINE = MEMORY"
+        )
+        for name in names:
+            given = ", ".join(f"({number}, x'{code.hex()}')" for number, code in enumerate(codes_of(name)))
+            cursor.execute("DELETE FROM given")
+            cursor.execute(f"INSERT INTO given VALUES {given}")
+            cursor.execute(f"CREATE TABLE t_{name} (id int PRIMARY KEY, t varchar(20) CHARACTER SET {name})")
+            cursor.execute(f"INSERT INTO t_{name} SELECT id, CONVERT(code USING {name}) FROM given")
+            cursor.execute(f"SELECT * FROM t_{name} ORDER BY id")
+            wanted[name] = list(cursor.fetchall())
+    read = log.read()
+    for name in names:
+        found, _ = read.rows(database.name, f"t_{name}")
+        assert_same(sorted(found), wanted[name], ["id", name])
+    assert sum(text is not None for rows in wanted.values() for _, text in rows) > 30_000
+
+
+def codes_of(charset: str) -> list[bytes]:
+    """Some of its letters, also with line breaks around them."""
+    if charset in ("utf8mb3", "utf8mb4", "utf8"):
+        return ["aü€\n".encode(), b""]
+    unit = {"ucs2": 2, "utf16": 2, "utf16le": 2, "utf32": 4}.get(charset)
+    if unit is None:
+        return [*CODES, b"\n", b"\n\n", b"", b"a\nb"]
+    order: Any = "little" if charset == "utf16le" else "big"
+    letters = [number.to_bytes(unit, order) for number in (*range(1, 0xD800, 31), 10, 0xE000, 0xFFFD)]
+    return [*letters, letters[-3] * 3, letters[-3] + letters[0], b""]
+
+
+def test_changes_replayed_are_the_table(database: Database) -> None:
+    """Of many transactions over two tables: many rows at once, keys that move, NULLs, savepoints."""
+    chance = random.Random(7)
+    database.run(
+        "CREATE TABLE a (id int PRIMARY KEY, v varchar(300), n int, d decimal(12,3), t text)",
+        "CREATE TABLE b (id varchar(20) PRIMARY KEY, x double, f date)",
+    )
+    log = Log(database.server)
+    with database.session.cursor() as cursor:
+        for _ in range(120):
+            cursor.execute("BEGIN")
+            for _ in range(chance.randrange(1, 5)):
+                first = chance.randrange(2000)
+                cursor.execute(chance.choice((
+                    "INSERT IGNORE INTO a SELECT %s + seq.n, IF(seq.n %% 3, REPEAT('ü', seq.n), NULL), seq.n, "
+                    "seq.n / 7, IF(seq.n %% 5, 'text', NULL) FROM (SELECT 1 n UNION SELECT 2 UNION SELECT 3 "
+                    "UNION SELECT 30 UNION SELECT 200) seq WHERE %s >= 0",
+                    "UPDATE a SET n = n + 1, v = IF(n %% 2, NULL, CONCAT('x', n)) WHERE id BETWEEN %s AND %s + 99",
+                    "UPDATE a SET id = id + 5000 WHERE id BETWEEN %s AND %s + 5",
+                    "DELETE FROM a WHERE id BETWEEN %s AND %s + 20",
+                    "INSERT IGNORE INTO b VALUES (CONCAT('k', %s), 1.5, '2024-05-06'), (CONCAT('l', %s), NULL, NULL)",
+                    "UPDATE b SET x = x * 2 WHERE id < CONCAT('k', %s) AND %s >= 0",
+                )), (first, first))  # fmt: skip
+            cursor.execute(chance.choice(("COMMIT", "COMMIT", "ROLLBACK")))
+        cursor.execute("SELECT * FROM a ORDER BY id")
+        wanted_a = list(cursor.fetchall())
+        cursor.execute("SELECT * FROM b ORDER BY BINARY id")
+        wanted_b = list(cursor.fetchall())
+    read = log.read()
+    assert len(wanted_a) > 50
+    assert wanted_b
+    assert read.replayed(database.name, "a") == wanted_a
+    found = read.replayed(database.name, "b")
+    assert [(key, x, None if day is None else day) for key, x, day in found] == wanted_b
+    # Each transaction ends where the next begins.
+    ends = np.flatnonzero(Ends().of(read.events))
+    assert (ends[:-1] + 1).tolist() == begun(read.events).at[1:].tolist()
+    assert ends[-1] == len(read.events) - 1
+
+
+def test_pieces_of_a_log_are_read_as_the_whole(database: Database) -> None:
+    database.run("CREATE TABLE a (id int PRIMARY KEY)")
+    log = Log(database.server)
+    for number in range(20):
+        database.run("BEGIN", f"INSERT INTO a VALUES ({number}), ({number + 100})", "SAVEPOINT s", "COMMIT")
+    database.run("TRUNCATE a", "CREATE TABLE c AS SELECT 1 AS one", "DROP TABLE c")
+    events = log.read().events
+    whole = Ends().of(events)
+    gtids = np.append(begun(events).at, len(events))
+    assert whole.sum() == len(gtids) - 1
+    for cut in range(1, len(events)):
+        ends = Ends()
+        if cut - 1 in gtids.tolist():
+            continue  # a piece does not end between a GTID and what it names
+        parts = [ends.of(events.slice(0, cut)), ends.of(events.slice(cut, len(events)))]
+        assert np.concatenate(parts).tolist() == whole.tolist()
+    halves = kinds.Events.concat([events.slice(0, 7), events.slice(7, len(events))])
+    assert halves.data == events.data
+    assert halves.kept(np.arange(len(events)) % 3 == 0).event(1) == events.event(3)
+
+
+def random_document(chance: random.Random, depth: int = 0) -> Any:
+    kind = chance.random()
+    if depth < 4 and kind < 0.25:
+        keys = ["a", "bb", "ä", "", 'q"\\uote', "x\ny", *(f"long key {n}" for n in range(90))]
+        return {key: random_document(chance, depth + 1) for key in chance.sample(keys, chance.randrange(6))}
+    if depth < 4 and kind < 0.5:
+        return [random_document(chance, depth + 1) for _ in range(chance.randrange(6))]
+    number = chance.random() * 10 ** chance.randrange(-25, 30)
+    return chance.choice((
+        None, True, False, 0, -1, 32767, -32768, 32768, 65535, 65536, 2**31, -(2**31), 2**32 - 1, 2**63 - 1,
+        -(2**63), 2**64 - 1, 1.0, -0.0, 0.1, 1e14, 1e15, 999999999999999.0, 1e16, 1e17, 1e20, 1.5e300, 1e-5,
+        1.5e-15, 1e-15, 9e-16, 1e-16, 2.5e-300, number, -number, round(number), "", "abc", "ünï😀",
+        "\n\t\x01\"\\/\x7f", "x" * chance.choice((127, 128, 300)),
+    ))  # fmt: skip
+
+
+def test_documents_are_as_the_server_prints_them(mysql: MysqlServer) -> None:
+    database = Database(mysql)
+    chance = random.Random(11)
+    documents = [random_document(chance) for _ in range(600)]
+    documents += [
+        {f"k{n}": n for n in range(3000)},
+        ["y" * 70000],
+        {"a": "z" * 100000, "b": [1] * 30000, "c": -70000},
+    ]
+    expressions = (
+        "CAST(CAST('2015-01-15 23:24:25.12' AS DATETIME(2)) AS JSON)", "CAST(DATE'2015-01-15' AS JSON)",
+        "CAST(TIME'23:24:25.5' AS JSON)", "JSON_ARRAY(TIME'-123:24:25.5')", "JSON_ARRAY(CAST(1.10 AS DECIMAL(5,2)))",
+        "JSON_ARRAY(-1234567890.123456789, CAST(0 AS DECIMAL(3,1)))", "JSON_OBJECT('b', CAST('abc' AS BINARY))",
+        "JSON_ARRAY(CAST(REPEAT('abc', 100) AS BINARY))", "JSON_OBJECT('g', ST_GeomFromText('POINT(1 1)'))",
+        "JSON_ARRAY(b'101', x'ff', 1e0 / 3)", "JSON_ARRAY(TIMESTAMP'0000-00-00 00:00:00')", "NULL",
+    )  # fmt: skip
+    with database.session.cursor() as cursor:
+        cursor.execute("SET SESSION sql_mode = ''")
+        cursor.execute("CREATE TABLE j (id int PRIMARY KEY AUTO_INCREMENT, d json)")
+        log = Log(mysql)
+        cursor.executemany("INSERT INTO j (d) VALUES (%s)", [(json.dumps(one),) for one in documents])
+        for expression in expressions:
+            cursor.execute(f"INSERT INTO j (d) SELECT {expression}")
+        cursor.execute("SELECT id, CAST(d AS CHAR) FROM j ORDER BY id")
+        wanted = list(cursor.fetchall())
+    came, _ = log.read().rows(database.name, "j")
+    for found, there in zip(came, wanted, strict=True):
+        assert found == there
+    database.close()
+
+
+def test_documents_that_only_say_what_changed_are_put_together(mysql: MysqlServer) -> None:
+    database = Database(mysql)
+    chance = random.Random(13)
+    document = json.dumps({
+        "a": "x" * 40, "long name": [1, 2, {"z": "q" * 30, "y": 5}], "n": 1.5, "s": "strstrstr",
+        "arr": [1, 2, 3, 4, 5, "abcdefgh"], 'q"uo\\te': "12345678", "ü": "abcdef",
+    })  # fmt: skip
+    changes = (
+        "j = JSON_SET(j, '$.a', 'short')", "j = JSON_REPLACE(j, '$.\"long name\"[2].z', 'r')",
+        "j = JSON_REMOVE(j, '$.arr[1]')", "j = JSON_REMOVE(j, '$.n')", "j = JSON_SET(j, '$.arr[0]', JSON_ARRAY(1))",
+        "k = JSON_SET(k, '$.s', 't'), j = JSON_REMOVE(j, '$.s')", "j = JSON_SET(j, '$.\"q\\\\\"uo\\\\\\\\te\"', '9')",
+        "j = JSON_SET(j, '$.\"ü\"', 'a')", "j = JSON_REMOVE(j, '$.\"long name\"[0]'), c = 'd'", "a = a + 1",
+        "j = JSON_INSERT(j, '$.a2', 1)", "j = JSON_ARRAY_APPEND(j, '$.arr', 9)", "k = NULL",
+        "j = JSON_SET(j, '$.arr[1]', 'k', '$.s', 'u'), k = JSON_SET(k, '$.arr[2]', NULL)", "j = JSON_OBJECT()",
+    )  # fmt: skip
+    with database.session.cursor() as cursor:
+        cursor.execute("SET SESSION binlog_row_value_options = PARTIAL_JSON")
+        cursor.execute("CREATE TABLE j (id int PRIMARY KEY, a int, j json, k json, c varchar(20))")
+        log = Log(mysql)
+        rows = [(n, n, document, document if n % 3 else None) for n in range(60)]
+        cursor.executemany("INSERT INTO j VALUES (%s, %s, %s, %s, 'c')", rows)
+        for _ in range(300):
+            first = chance.randrange(60)
+            change = chance.choice(changes).replace("%", "%%")
+            cursor.execute(
+                f"UPDATE j SET {change} WHERE id BETWEEN %s AND %s", (first, first + chance.randrange(4))
+            )
+        cursor.execute("SELECT id, a, CAST(j AS CHAR), CAST(k AS CHAR), c FROM j ORDER BY id")
+        wanted = list(cursor.fetchall())
+    read = log.read()
+    assert collections.Counter(read.events.kinds.tolist())[kinds.PARTIAL_UPDATE_ROWS] > 100
+    assert read.replayed(database.name, "j") == wanted
+    database.close()
+
+
+def test_compressed_events_are_read_as_others(database: Database) -> None:
+    mariadb = database.server.flavour == "mariadb"
+    on = (
+        ("SET GLOBAL log_bin_compress = ON", "SET GLOBAL log_bin_compress_min_len = 10")
+        if mariadb
+        else ("SET SESSION binlog_transaction_compression = ON",)
+    )
+    database.run("CREATE TABLE a (id int PRIMARY KEY AUTO_INCREMENT, v varchar(100), n int)")
+    log = Log(database.server)
+    database.run(*on)
+    try:
+        with database.session.cursor() as cursor:
+            cursor.execute("BEGIN")
+            rows = ", ".join(f"(REPEAT('x', {n % 100}), {n})" for n in range(100))
+            for _ in range(200):
+                cursor.execute(f"INSERT INTO a (v, n) VALUES {rows}")
+            cursor.execute("UPDATE a SET n = n + 1 WHERE id % 3 = 0")
+            cursor.execute("DELETE FROM a WHERE id % 7 = 0")
+            cursor.execute("COMMIT")
+            cursor.execute(f"CREATE TABLE commented (a int COMMENT '{'x' * 300}')")
+            cursor.execute("SELECT * FROM a ORDER BY id")
+            wanted = list(cursor.fetchall())
+    finally:
+        if mariadb:
+            database.run("SET GLOBAL log_bin_compress = OFF")
+    read = log.read()
+    assert read.replayed(database.name, "a") == wanted
+    (statement,) = [
+        parse_query(read.events.event(number)).sql
+        for number in read.events.of_kind(kinds.QUERY).tolist()
+        if b"commented" in read.events.event(number)
+    ]
+    assert statement == f"CREATE TABLE commented (a int COMMENT '{'x' * 300}')".encode()
+
+
+def test_rows_are_read_without_what_the_log_need_not_say(database: Database) -> None:
+    """Signs, charsets and labels are then those of the column."""
+    minimal, full = ("NO_LOG", "FULL") if database.server.flavour == "mariadb" else ("MINIMAL", "FULL")
+    log = Log(database.server)
+    database.run(f"SET GLOBAL binlog_row_metadata = {minimal}")
+    try:
+        make_all_types(database)
+    finally:
+        database.run(f"SET GLOBAL binlog_row_metadata = {full}")
+    read = log.read()
+    facts = columns_of(database.server, database.name, "everything")
+    (changes,) = read.row_changes(database.name, "everything")
+    assert {column.name for column in changes.table_map.columns} == {None}
+    texts = tuple(c.name for c in facts if c.data_type in ("date", "datetime", "timestamp", "year"))
+    came = rows_of(changes, changes.came, facts, texts)
+    assert_same(came, selected(database), ["id", *types_of(database.server)])
+
+
+def test_images_that_lack_a_column_are_refused(database: Database) -> None:
+    database.run(
+        "CREATE TABLE a (id int PRIMARY KEY, v varchar(100), n int)", "INSERT INTO a VALUES (1, 'a', 1)"
+    )
+    log = Log(database.server)
+    database.run("SET SESSION binlog_row_image = MINIMAL", "UPDATE a SET n = 2")
+    read = log.read()
+    with pytest.raises(
+        ValueError, match=r"does not have column `v` of `.*`\.`a` of all rows: binlog_row_image"
+    ):
+        read.rows(database.name, "a")
+
+
+def test_checksums_may_come_and_go(database: Database) -> None:
+    database.run("CREATE TABLE a (v char(1))")
+    log = Log(database.server)
+    try:
+        database.run(
+            "INSERT INTO a VALUES ('a')", "SET GLOBAL binlog_checksum = NONE", "INSERT INTO a VALUES ('b')"
+        )
+        assert log.read().rows(database.name, "a")[0] == [("a",), ("b",)]
+    finally:
+        database.run("SET GLOBAL binlog_checksum = CRC32")
+    database.run("INSERT INTO a VALUES ('c')", "FLUSH BINARY LOGS", "INSERT INTO a VALUES ('d')")
+    assert log.read().rows(database.name, "a")[0] == [("a",), ("b",), ("c",), ("d",)]
+
+
+def test_values_larger_than_a_packet_come_whole(database: Database) -> None:
+    database.run("CREATE TABLE a (id int, v longblob)", "SET GLOBAL max_allowed_packet = 1073741824")
+    log = Log(database.server)
+    sizes = (0xFFFFFF - 100, 0xFFFFFF, 0xFFFFFF * 2, 10)
+    with closing(database.server.connect(database=database.name)) as session, session.cursor() as cursor:
+        for number, size in enumerate(sizes):
+            cursor.execute(f"INSERT INTO a VALUES ({number}, REPEAT('x', {size}))")
+    came, _ = log.read(**({"ssl": {"ca": None}} if database.server.flavour == "mysql" else {})).rows(
+        database.name, "a"
+    )
+    assert [len(value) for _, value in came] == list(sizes)
+    assert all(set(value) == {ord("x")} for _, value in came)
+
+
+def test_prepared_transactions_are_told_by_name(database: Database) -> None:
+    database.run("CREATE TABLE a (id int PRIMARY KEY)")
+    log = Log(database.server)
+    database.run(
+        "XA START 'q', 'w', 3", "INSERT INTO a VALUES (1)", "XA END 'q', 'w', 3", "XA PREPARE 'q', 'w', 3",
+        "XA COMMIT 'q', 'w', 3",
+    )  # fmt: skip
+    events = log.read().events
+    (prepared,) = [parse_xa_prepare(events.event(n)) for n in events.of_kind(kinds.XA_PREPARE).tolist()]
+    assert not prepared.one_phase
+    committed = parse_query(events.event(len(events) - 1)).sql
+    assert committed == f"XA COMMIT {prepared.xid}".encode()
+    assert Ends().of(events).sum() == len(begun(events).at) == 2
+
+
+def test_tagged_transactions_are_named_and_left_out(mysql: MysqlServer) -> None:
+    database = Database(mysql)
+    database.run("CREATE TABLE a (id int PRIMARY KEY)")
+    log = Log(mysql)
+    database.run(
+        "SET SESSION gtid_next = 'AUTOMATIC:tag_one'", "INSERT INTO a VALUES (1)",
+        "SET SESSION gtid_next = 'AUTOMATIC'", "INSERT INTO a VALUES (2)",
+        "SET SESSION gtid_next = 'AUTOMATIC:tag_one'", "INSERT INTO a VALUES (3)",
+        "SET SESSION gtid_next = 'AUTOMATIC'",
+    )  # fmt: skip
+    found = begun(log.read().events)
+    gtids = [found.gtid(place) for place in range(3)]
+    assert [gtid.source.partition(":")[2] for gtid in gtids] == ["tag_one", "", "tag_one"]
+    assert gtids[2].number == gtids[0].number + 1
+    assert np.all(np.diff(found.times_us) > 0)
+    assert log.start.with_gtids(gtids) == executed(mysql)
+    # All but those that were read come again.
+    log.start = log.start.with_gtids([gtids[0], gtids[1]])
+    assert log.read().rows(database.name, "a")[0] == [(3,)]
+    database.close()
+
+
+def test_whoever_waits_for_a_log_is_woken_up_when_it_is_closed(database: Database) -> None:
+    log = Log(database.server)
+    stream = open_stream(database.server.connect(), log.start, SERVER_ID)
+    failed: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            while True:
+                stream.read(WAIT_S_MAX)
+        except Ended as error:
+            failed.append(error)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    stream.close()
+    waiting.join(WAIT_S_MAX)
+    assert len(failed) == 1
+
+
+def test_servers_say_that_they_are_there(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headwater.sources.mysql.protocol.BINLOG_HEARTBEAT_S", 1)
+    stream = open_stream(database.server.connect(), executed(database.server), SERVER_ID)
+    assert stream_module.BINLOG_SILENCE_S_MAX > 5
+    while stream.read(0.05) is not None:
+        pass
+    heard_at = stream.heard_at
+    for _ in range(100):
+        assert stream.read(0.1) is None
+        if stream.heard_at > heard_at:
+            break
+    assert stream.heard_at > heard_at
+    stream.close()
+
+
+def test_another_reader_with_our_number_is_noticed(database: Database) -> None:
+    if database.server.flavour == "mysql":
+        pytest.skip("MySQL tells readers apart by their UUIDs")
+    first = open_stream(database.server.connect(), executed(database.server), SERVER_ID)
+    second = open_stream(database.server.connect(), executed(database.server), SERVER_ID)
+    with pytest.raises((ServerIdTaken, Ended)):
+        while True:
+            first.read(0.2)
+    second.close()
+    first.close()
+
+
+def test_what_a_server_lacks_is_said(database: Database) -> None:
+    there = executed(database.server)
+    if isinstance(there, GtidSet):
+        server = str(database.server.run("SELECT @@server_uuid")[0][0])
+        beyond: Any = there.with_gtids([Gtid(server, 10**9)])
+    else:
+        (domain,) = there.last
+        beyond = GtidPosition({domain: (10**9, 1)})
+    stream = open_stream(database.server.connect(), beyond, SERVER_ID)
+    with pytest.raises(Diverged):
+        stream.read(WAIT_S_MAX)
+    stream.close()
