@@ -80,6 +80,7 @@ CATCH_ALL_HOMES: dict[str, str] = {
     "headwater/coordinator/hubs.py": "a hub's loop: those who wait for it are told",
     "headwater/coordinator/widening.py": "a table that cannot be cut over stays as it was; others are",
     "headwater/storage/loops.py": "loops of the environment begin again, and the log says why",
+    "headwater/sources/mysql/reader.py": "the receiving thread: whatever ends it is told to the next tick",
     "headwater/sources/postgres/reader.py": "the receiving thread: whatever ends it is told to the next tick",
 }
 
@@ -106,7 +107,6 @@ KIND_HOMES: dict[str, tuple[tuple[str, ...], str]] = {
         ("uuid", "interval", "bytea", "jsonb", "uint2", "uint4", "uint8", "mz_timestamp"),
         "a column of every kind, named after it",
     ),
-    "headwater/sources/mysql/types.py": (("uuid",), "a type of MariaDB"),
     "headwater/sources/postgres/snapshot.py": (("bytea",), "what its driver gives in our form"),
     "headwater/sql/select/bind/types_by_name.py": (("interval",), "a word of the grammar"),
     "headwater/sql/select/functions/casts.py": (
@@ -130,7 +130,7 @@ KIND_HOMES: dict[str, tuple[tuple[str, ...], str]] = {
 APART: dict[str, tuple[str, ...]] = {
     "headwater/sql/statements": (),
     "headwater/coordinator/sequence": (),
-    "headwater/sources": ("contract", "connections", "dialect", "external"),
+    "headwater/sources": ("contract", "connections", "dialect", "external", "flawed"),
 }
 COLLECTORS = {"__init__", "dialects"}
 

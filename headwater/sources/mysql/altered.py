@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from headwater.core.quoting import backquoted
+from headwater.core.types import UUID
 from headwater.sources.contract import Pinned
 from headwater.sources.mysql import table_map as kinds
 from headwater.sources.mysql.facts import ColumnFacts, KeyFacts, TableFacts
@@ -51,7 +53,7 @@ _KINDS: Final[Mapping[str, frozenset[int]]] = {
     "timestamp": frozenset((kinds.TIMESTAMP, kinds.OLD_TIMESTAMP)),
     "char": frozenset((kinds.STRING, kinds.VAR_STRING)),
     "binary": frozenset((kinds.STRING, kinds.VAR_STRING)),
-    **dict.fromkeys(("uuid", "inet4", "inet6"), frozenset((kinds.STRING,))),
+    **dict.fromkeys((UUID.kind, "inet4", "inet6"), frozenset((kinds.STRING,))),
     **dict.fromkeys(
         ("varchar", "varbinary"), frozenset((kinds.VARCHAR, kinds.VARCHAR_COMPRESSED, kinds.VAR_STRING))
     ),
@@ -63,12 +65,12 @@ _KINDS: Final[Mapping[str, frozenset[int]]] = {
 
 def dropped(schema: str, table: str) -> str:
     """A table is gone, or has another name."""
-    return f"table was dropped: {_quoted(schema)}.{_quoted(table)}"
+    return f"table was dropped: {backquoted(schema)}.{backquoted(table)}"
 
 
 def truncated(schema: str, table: str) -> str:
     """All rows of a table are gone at once."""
-    return f"table was truncated: {_quoted(schema)}.{_quoted(table)}"
+    return f"table was truncated: {backquoted(schema)}.{backquoted(table)}"
 
 
 def changed(pinned: Pinned, table: TableFacts | None) -> str | None:
@@ -188,7 +190,3 @@ def _of_map(column: ColumnFacts, now: MapColumn) -> str | None:
 
 def _same_key(pinned: _Part, now: KeyFacts) -> bool:
     return now.primary == pinned["primary"] and now.columns == tuple(pinned["columns"])
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"

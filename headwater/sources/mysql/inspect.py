@@ -21,6 +21,7 @@ from typing import Any, Final
 from pymysql.connections import Connection
 
 from headwater.core.errors import UserError
+from headwater.core.quoting import backquoted
 from headwater.sources.contract import Options, Reference, Secrets
 from headwater.sources.mysql.connection import asking
 from headwater.sources.mysql.facts import ColumnFacts, KeyFacts, ServerFacts, TableFacts
@@ -118,10 +119,9 @@ def _examine(session: Connection[Any], name: str | None) -> Examination:
 
 def _cascades(session: Connection[Any], schema: str, name: str) -> tuple[str, ...]:
     """Foreign keys that change rows by themselves; information_schema does not show them to all readers."""
-    quoted = ".".join(f"`{part.replace('`', '``')}`" for part in (schema, name))
     with session.cursor() as cursor:
         try:
-            cursor.execute(f"SHOW CREATE TABLE {quoted}")
+            cursor.execute(f"SHOW CREATE TABLE {backquoted(schema)}.{backquoted(name)}")
         except DRIVER_ERRORS as error:
             if code_of(error) not in NO_PRIVILEGE:
                 raise

@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from headwater.core.change import Discipline
 from headwater.core.errors import UserError
+from headwater.core.quoting import backquoted
 from headwater.core.relation import Column, Relation
 from headwater.core.types import TEXT
 from headwater.sources.contract import Pinned, Reference
@@ -313,4 +314,4 @@ def _name(pinned: Pinned) -> str:
 
 
 def _quoted(pinned: Pinned) -> str:
-    return ".".join(f"`{pinned.reference[part].replace('`', '``')}`" for part in ("schema", "table"))
+    return ".".join(backquoted(pinned.reference[part]) for part in ("schema", "table"))

@@ -14,6 +14,7 @@ from typing import Any, Final
 from pymysql.connections import Connection
 
 from headwater.core.limits import MYSQL_SNAPSHOT_BOUNDS_MAX
+from headwater.core.quoting import backquoted
 from headwater.sources.contract import Export
 from headwater.sources.mysql.facts import ColumnFacts
 
@@ -50,9 +51,9 @@ def bounds_of(session: Connection[Any], export: Export, step: int) -> Bounds:
     constants = [_constant(column) for column in columns]
     if estimate <= step or None in constants:
         return Bounds((), (), estimate)
-    names = tuple(_quoted(column.name) for column in columns)
+    names = tuple(backquoted(column.name) for column in columns)
     order = ", ".join(names)
-    query = f"SELECT {', '.join(map(str, constants))} FROM {_quoted(schema)}.{_quoted(table)}"
+    query = f"SELECT {', '.join(map(str, constants))} FROM {backquoted(schema)}.{backquoted(table)}"
     found = Bounds(names, (), estimate)
     keys: list[tuple[str, ...]] = []
     with session.cursor() as cursor:
@@ -93,7 +94,7 @@ def _before(names: Sequence[str], key: Sequence[str]) -> str:
 
 def _constant(column: ColumnFacts) -> str | None:
     """What makes the constant of a value; None: a range cannot be told by it."""
-    name = _quoted(column.name)
+    name = backquoted(column.name)
     if column.data_type in _NUMBERS:
         return f"CONCAT('', {name})"
     if column.data_type in _MOMENTS:
@@ -113,7 +114,3 @@ def _estimate(session: Connection[Any], schema: str, table: str) -> int:
         )
         row = cursor.fetchone()
     return int(row[0] or 0) if row else 0
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"

@@ -37,6 +37,7 @@ from headwater.core.limits import (
     SNAPSHOT_CHUNK_ROWS,
 )
 from headwater.core.points import Point, Read
+from headwater.core.quoting import backquoted
 from headwater.formats.arrow import state_schema
 from headwater.sources.contract import Export, Options, ReadChunk, Secrets, SnapshotChunk, Taken
 from headwater.sources.flawed import RowFlaws
@@ -175,7 +176,7 @@ class MysqlPoint:
 
 def quoted(name: Name) -> str:
     """A table's name in statements."""
-    return ".".join(f"`{part.replace('`', '``')}`" for part in name)
+    return ".".join(map(backquoted, name))
 
 
 def covers(frontier: Frontier, at: Any) -> bool:

@@ -60,7 +60,7 @@ _PLAIN: Final[dict[str, SqlType]] = {
     "date": DATE,
     "time": TIME,
     "json": JSONB,
-    "uuid": UUID,
+    UUID.kind: UUID,
 }
 
 _TEXT_ALLOWED: Final = frozenset(("date", "datetime", "enum", "json", "timestamp", "year"))

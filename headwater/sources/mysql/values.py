@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 
 from headwater.core.errors import UserError
 from headwater.core.flaws import Flaw
-from headwater.core.types import SqlType
+from headwater.core.quoting import backquoted
+from headwater.core.types import BYTEA, FLOATS, SIGNED, UNSIGNED, SqlType
 from headwater.formats.arrow import arrow_type
 from headwater.formats.text import from_text
 from headwater.formats.text_numbers import decimal_nan
@@ -34,8 +35,8 @@ _ODD: Final = {
     "timestamp": "it is no moment",
     "time": "it is no time of day",
 }
-_NUMBERS: Final = frozenset(("int2", "int4", "int8", "uint2", "uint4", "uint8"))
-_PLAIN: Final = _NUMBERS | {"float4", "float8", "date", "timestamp", "bytea"}
+_NUMBERS: Final = frozenset((*SIGNED, *UNSIGNED))
+_PLAIN: Final = _NUMBERS | {*FLOATS, "date", "timestamp", BYTEA.kind}
 
 
 def stored(values: pa.Array, odd: Mapping[int, str], type_: SqlType) -> tuple[pa.Array, Flaws]:
@@ -73,7 +74,7 @@ def _not_nan(values: pa.Array, scale: int) -> pa.Array:
 
 def selected(column: ColumnFacts, as_text: bool) -> str:
     """What is asked of a column, so that its text says all of the value."""
-    name = f"`{column.name.replace('`', '``')}`"
+    name = backquoted(column.name)
     if column.data_type == "bit":
         return f"{name}+0"
     # A float is printed with six digits, and a double with all that it needs.
@@ -82,7 +83,7 @@ def selected(column: ColumnFacts, as_text: bool) -> str:
 
 def printed(texts: pa.Array, type_: SqlType) -> tuple[pa.Array, Flaws]:
     """A column of bytes that a server has sent, which are text unless the type is that of bytes."""
-    if type_.kind == "bytea":
+    if type_ == BYTEA:
         return texts, {}
     return as_far(texts, lambda some: _read(some, type_), arrow_type(type_), _bytes_shown)
 

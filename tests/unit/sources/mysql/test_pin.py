@@ -1,6 +1,6 @@
 """What a table of ours takes of one upstream, and what it cannot take; facts in, references or errors out.
 
-Names, types and rights as servers tell them are tested with servers (tests/mysql/test_inspect.py).
+Names, types and rights as servers tell them are tested with servers (tests/mysql/test_create.py).
 """
 
 from __future__ import annotations
