@@ -68,11 +68,6 @@ def dropped(schema: str, table: str) -> str:
     return f"table was dropped: {backquoted(schema)}.{backquoted(table)}"
 
 
-def truncated(schema: str, table: str) -> str:
-    """All rows of a table are gone at once."""
-    return f"table was truncated: {backquoted(schema)}.{backquoted(table)}"
-
-
 def changed(pinned: Pinned, table: TableFacts | None) -> str | None:
     """What makes the upstream's table another one than was pinned; None: nothing that matters."""
     schema, name = pinned.reference["schema"], pinned.reference["table"]
