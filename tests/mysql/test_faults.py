@@ -1,0 +1,240 @@
+"""What breaks between a source and its upstream is said and overcome; nothing is lost or doubled.
+
+Method: servers of this module's own, and a server of ours that others share; something is done to the
+upstream, and the tables must come to equal it, or say what they cannot follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.mysql.database import Database
+from tests.mysql.following import Following, following
+from tests.support.mysql import FLAVOURS, MysqlServer, running
+from tests.support.server import HeadwaterServer, eventually
+
+TABLE = "CREATE TABLE t (id int PRIMARY KEY, a varchar(20), b int)"
+FILLED = "INSERT INTO t VALUES (1, 'one', 1), (2, 'two', 2), (3, 'three', 3)"
+
+
+@pytest.fixture(scope="module", params=FLAVOURS)
+def breakable(request: pytest.FixtureRequest) -> Iterator[MysqlServer]:
+    """Servers that may be killed."""
+    with running(request.param) as server:
+        yield server
+
+
+@pytest.fixture
+def shop(breakable: MysqlServer) -> Iterator[Database]:
+    made = Database(breakable)
+    yield made
+    made.session = breakable.connect()
+    made.session.select_db(made.name)
+    made.close()
+
+
+def again(database: Database) -> None:
+    """A new session, after the server has been away."""
+    database.session = database.server.connect()
+    database.session.select_db(database.name)
+
+
+# What statements do to tables
+
+
+UNHARMED = (
+    "ALTER TABLE t ADD COLUMN c int DEFAULT 7 AFTER id",
+    "ALTER TABLE t ADD INDEX i (b)",
+    "ALTER TABLE t DROP COLUMN c",
+    "ALTER TABLE t MODIFY b int NULL COMMENT 'told'",
+    "ALTER TABLE t MODIFY b int FIRST",
+    "CREATE TABLE other (id int)",
+    "DROP TABLE other",
+    "OPTIMIZE TABLE t",
+)
+
+
+def test_what_a_table_does_not_take_may_change_freely(server: HeadwaterServer, database: Database) -> None:
+    with following(server, database, TABLE, FILLED) as here:
+        here.create_table("t")
+        here.follows("t", columns="id, a, b")
+        for place, statement in enumerate(UNHARMED):
+            database.run(
+                statement,
+                f"INSERT INTO t (id, a, b) VALUES ({place + 10}, 'x', {place})",
+                f"UPDATE t SET a = '{place}' WHERE id = 1",
+            )
+        here.follows("t", columns="id, a, b")
+
+
+ENDS = {
+    "DROP TABLE t": "table was dropped: `{}`.`t`",
+    "RENAME TABLE t TO u": "table was dropped: `{}`.`t`",
+    "ALTER TABLE t DROP COLUMN b": "incompatible schema change: column b no longer present in table t",
+    "ALTER TABLE t MODIFY b bigint": "incompatible schema change: column b in table t has been altered",
+    "ALTER TABLE t RENAME COLUMN b TO c": "incompatible schema change: column b no longer present in table t",
+    "ALTER TABLE t DROP PRIMARY KEY": "incompatible schema change: keys in table t have been altered",
+}
+
+
+def test_what_a_table_takes_ends_it_and_no_other(server: HeadwaterServer, database: Database) -> None:
+    tables = [TABLE.replace("TABLE t", f"TABLE t{place}") for place in range(len(ENDS))]
+    with following(server, database, *tables, "CREATE TABLE beside (id int PRIMARY KEY)") as here:
+        here.create_table("beside")
+        for place in range(len(ENDS)):
+            here.create_table(f"t{place}")
+            here.follows(f"t{place}")
+        for place, (statement, text) in enumerate(ENDS.items()):
+            database.run(statement.replace("TABLE t", f"TABLE t{place}").replace("TO u", f"TO u{place}"))
+            wanted = (
+                text.format(database.name)
+                .replace("`t`", f"`t{place}`")
+                .replace("table t ", f"table t{place} ")
+            )
+            assert wanted.removesuffix(" t") in here.error_of(f"t{place}")
+        database.run("INSERT INTO beside VALUES (1)")
+        here.follows("beside")
+
+
+def test_a_table_that_another_takes_the_place_of_is_read_again(
+    server: HeadwaterServer, database: Database
+) -> None:
+    with following(server, database, TABLE, FILLED) as here:
+        here.create_table("t")
+        here.follows("t")
+        database.run(
+            TABLE.replace("TABLE t", "TABLE _t_gho"),
+            "INSERT INTO _t_gho SELECT id, CONCAT(a, '!'), b FROM t",
+            "RENAME TABLE t TO _t_del, _t_gho TO t",
+            "INSERT INTO t VALUES (4, 'four', 4)",
+        )
+        here.read_again("t", "has other rows by a statement")
+        here.follows("t")
+        database.run("UPDATE t SET b = 0", "DELETE FROM t WHERE id = 4")
+        here.follows("t")
+
+
+def test_columns_that_exchange_their_names_are_read_again(
+    server: HeadwaterServer, database: Database
+) -> None:
+    columns = "(id int PRIMARY KEY, a int, b int)"
+    with following(server, database, f"CREATE TABLE t {columns}", "INSERT INTO t VALUES (1, 10, 20)") as here:
+        here.create_table("t")
+        here.follows("t", columns="id, a, b")
+        database.run("ALTER TABLE t DROP COLUMN a, ADD COLUMN a int DEFAULT 5")
+        here.read_again("t", "has other rows by a statement")
+        here.follows("t", columns="id, a, b")
+
+
+def test_statements_in_place_of_rows_are_noticed(server: HeadwaterServer, database: Database) -> None:
+    with following(server, database, TABLE, FILLED) as here:
+        here.create_table("t")
+        here.follows("t")
+        database.run(
+            "SET SESSION binlog_format = STATEMENT",
+            "UPDATE t SET a = 'unseen' WHERE id = 2",
+            "SET SESSION binlog_format = ROW",
+        )
+        here.read_again("t", "rows may have been changed by a statement")
+        here.follows("t")
+
+
+def test_images_without_all_columns_end_a_table(server: HeadwaterServer, database: Database) -> None:
+    with following(server, database, TABLE, FILLED) as here:
+        here.create_table("t")
+        here.follows("t")
+        database.run(
+            "SET SESSION binlog_row_image = MINIMAL",
+            "UPDATE t SET a = 'half' WHERE id = 2",
+            "SET SESSION binlog_row_image = FULL",
+        )
+        assert "binlog_row_image" in here.error_of("t")
+
+
+def test_transactions_in_two_phases_are_followed(server: HeadwaterServer, database: Database) -> None:
+    with following(server, database, TABLE, FILLED) as here:
+        here.create_table("t")
+        here.follows("t")
+        database.run(
+            "XA START 'one'", "UPDATE t SET b = 100 WHERE id = 1", "XA END 'one'", "XA PREPARE 'one'"
+        )
+        database.run("XA COMMIT 'one'")
+        here.follows("t")
+        database.run("XA START 'two'", "DELETE FROM t WHERE id = 2", "XA END 'two'", "XA PREPARE 'two'")
+        database.run("XA ROLLBACK 'two'", "INSERT INTO t VALUES (9, 'nine', 9)")
+        here.follows("t")
+
+
+# What happens to the server
+
+
+def test_a_server_that_restarts_or_dies_is_followed_on(server: HeadwaterServer, shop: Database) -> None:
+    with following(server, shop, TABLE, FILLED) as here:
+        here.create_table("t")
+        here.follows("t")
+        shop.server.restart()
+        again(shop)
+        shop.run("INSERT INTO t VALUES (4, 'four', 4)")
+        here.follows("t")
+        shop.server.kill()
+        shop.server.resume()
+        again(shop)
+        shop.run("UPDATE t SET b = b + 1", "ALTER TABLE t ADD COLUMN c int", "DELETE FROM t WHERE id = 1")
+        here.follows("t", columns="id, a, b")
+
+
+def test_a_log_that_was_thrown_away_ends_the_source_until_it_begins_anew(
+    server: HeadwaterServer, shop: Database
+) -> None:
+    reset = "RESET MASTER" if shop.server.flavour == "mariadb" else "RESET BINARY LOGS AND GTIDS"
+    with following(server, shop, TABLE, FILLED) as here:
+        here.create_table("t")
+        here.follows("t")
+        shop.run(reset, "INSERT INTO t VALUES (4, 'four', 4)")
+        shop.server.restart()
+        again(shop)
+        assert "is beyond required frontier" in here.error_of("t")
+        begin_anew(here)
+        shop.run("INSERT INTO t VALUES (5, 'five', 5)")
+        here.follows("t")
+
+
+def begin_anew(here: Following) -> None:
+    here.run("ALTER SOURCE src RESYNC")
+
+    def readable() -> bool:
+        here.rows("SELECT count(*) FROM t")
+        return True
+
+    eventually(readable, within_s=60)
+
+
+def test_changes_that_were_purged_end_the_source_until_it_begins_anew(
+    server: HeadwaterServer, shop: Database
+) -> None:
+    with following(server, shop, TABLE, FILLED) as here:
+        here.create_table("t")
+        here.follows("t")
+        here.run("ALTER CLUSTER quickstart SET (REPLICATION FACTOR 0)")
+        try:
+            shop.run(
+                "DELETE FROM t WHERE id = 1",
+                "FLUSH LOGS",
+                "INSERT INTO t VALUES (4, 'four', 4)",
+                "FLUSH LOGS",
+            )
+            eventually(lambda: purged(shop), within_s=60)
+        finally:
+            here.run("ALTER CLUSTER quickstart SET (REPLICATION FACTOR 1)")
+        assert "does not have the binlog available" in here.error_of("t")
+        begin_anew(here)
+        here.follows("t")
+
+
+def purged(database: Database) -> bool:
+    """Whether one file of the log is left; a server keeps those that it thinks somebody reads."""
+    [*_, (newest, *_)] = database.run("SHOW BINARY LOGS")
+    database.run(f"PURGE BINARY LOGS TO '{newest}'")
+    return len(database.run("SHOW BINARY LOGS")) == 1
