@@ -459,9 +459,7 @@ BINLOG_EVENT_BYTES_MAX = 1024 * 1024 * 1024
 BINLOG_PIECE_BYTES = 1024 * 1024
 """What has come of the log is handed on in pieces of about so much."""
 BINLOG_HEARTBEAT_S = 5
-"""A server with nothing to send says so this often,"""
-BINLOG_SILENCE_S_MAX = 30.0
-"""and is taken for lost after this time without a word."""
+"""A server with nothing to send says so this often."""
 BINLOG_READ_S = 0.1
 """How long whoever receives the log waits for more of it before it looks whether it is to end."""
 BINLOG_WAITING_BYTES_MAX = 512 * 2**20

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import select
 import socket
-import time
 import zlib
 from collections import deque
 from contextlib import suppress
@@ -19,7 +18,8 @@ from typing import Any, Final
 import numpy as np
 import pymysql
 
-from headwater.core.limits import BINLOG_PIECE_BYTES, BINLOG_SILENCE_S_MAX
+from headwater.core.clock import SYSTEM_CLOCK
+from headwater.core.limits import BINLOG_PIECE_BYTES, UPSTREAM_SILENCE_S_MAX
 from headwater.sources.mysql import events as kinds
 from headwater.sources.mysql.events import ARTIFICIAL, HEADER, Events
 from headwater.sources.mysql.expand import expanded
@@ -66,7 +66,7 @@ class BinlogStream:
         self._checker = Checker(checksums)
         self._packets = Packets()
         self._ready: deque[Events] = deque()
-        self.heard_at = time.monotonic()
+        self.heard_at = SYSTEM_CLOCK.monotonic_s()
 
     def read(self, wait_s: float) -> Events | None:
         """What comes next; None if nothing has come in this time.  StreamError if nothing will."""
@@ -74,10 +74,10 @@ class BinlogStream:
             return self._ready.popleft()
         data = self._receive(wait_s)
         if data is None:
-            if time.monotonic() - self.heard_at > BINLOG_SILENCE_S_MAX:
+            if SYSTEM_CLOCK.monotonic_s() - self.heard_at > UPSTREAM_SILENCE_S_MAX:
                 raise Ended("the server has not sent anything for too long")
             return None
-        self.heard_at = time.monotonic()
+        self.heard_at = SYSTEM_CLOCK.monotonic_s()
         events = self._checker.checked(self._packets.events(data))
         try:
             self._ready.extend(piece for piece in expanded(events) if len(piece))
