@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 INSTALLED := .venv/.installed-$(shell cat requirements.txt pyproject.toml | sha256sum | cut -c1-16)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java classes postgresql kafka mysql fmt check unit test bench bench-postgres bench-versioning bench-kafka bench-webhooks soak chaos chaos-kafka demo demo-kafka lock
+.PHONY: help setup java classes postgresql kafka mysql fmt check unit test bench bench-postgres bench-versioning bench-kafka bench-mysql bench-webhooks soak chaos chaos-kafka demo demo-kafka lock
 
 help: ## print this manual
 	@echo "Headwater: make demo shows it, make test proves it; both install what they need."
@@ -72,6 +72,10 @@ bench-versioning: setup postgresql ## what many tables on one source cost
 
 bench-kafka: setup kafka ## what Kafka sources reach, beside a loop that only consumes
 	$(LONG) tests/bench/bench_kafka.py
+
+bench-mysql: setup mysql ## what MySQL and MariaDB sources reach, beside their client and mysql-replication
+	$(LONG) tests/bench/bench_mysql.py
+	$(LONG) tests/bench/bench_mysql_log.py
 
 bench-webhooks: setup ## how many requests a second webhooks take
 	$(LONG) tests/bench/bench_webhooks.py

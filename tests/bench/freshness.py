@@ -33,7 +33,8 @@ class Watch(threading.Thread):
             subscribe = f"SUBSCRIBE {self._table} WITH (SNAPSHOT = false, PROGRESS)"
             for row in connection.cursor().stream(subscribe.encode()):
                 if row[-1] is not None:  # a row, and not only progress
-                    self.ages_s.append((datetime.now(UTC) - row[-1]).total_seconds())
+                    at = row[-1].replace(tzinfo=row[-1].tzinfo or UTC)
+                    self.ages_s.append((datetime.now(UTC) - at).total_seconds())
                 elif self._stopping.is_set():
                     return
 

@@ -1,0 +1,167 @@
+"""What MySQL and MariaDB sources reach, beside what the upstream's own client does on the same machine.
+
+Method: real servers of both.  A snapshot is measured beside `mysql --batch --quick`, which writes the same
+rows to a file.  Freshness is the time from a row's NOW(6) upstream to its arrival through SUBSCRIBE.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from tests.bench.figures import Figures
+from tests.bench.freshness import Watch, run
+from tests.support.mysql import FLAVOURS, MYSQL_ROOT, MysqlServer, running
+from tests.support.server import HeadwaterServer, eventually
+
+SNAPSHOT_ROWS = 2_000_000
+WITHIN_S = 600.0
+WATCH_S = 20.0
+TITLES = {"mysql": "MySQL 9", "mariadb": "MariaDB 10.11"}
+
+
+@pytest.fixture(scope="module")
+def figures() -> Iterator[Figures]:
+    made = Figures("MySQL and MariaDB")
+    yield made
+    made.write()
+
+
+@pytest.fixture(scope="module", params=FLAVOURS)
+def upstream(request: pytest.FixtureRequest) -> Iterator[MysqlServer]:
+    with running(request.param, "--innodb-buffer-pool-size=1G") as server:
+        server.run(
+            "CREATE DATABASE shop",
+            "CREATE TABLE shop.big (id BIGINT PRIMARY KEY, a VARCHAR(32), b VARCHAR(32), n BIGINT,"
+            " at TIMESTAMP(6) NOT NULL)",
+            "CREATE TABLE shop.events (id BIGINT AUTO_INCREMENT PRIMARY KEY, n INT,"
+            " at TIMESTAMP(6) NOT NULL)",
+            "INSERT INTO shop.big VALUES (1, MD5(1), MD5(2), 7, NOW(6))",
+        )
+        rows = 1
+        while rows < SNAPSHOT_ROWS:
+            more = min(rows, SNAPSHOT_ROWS - rows)
+            server.run(
+                f"INSERT INTO shop.big SELECT id + {rows}, MD5(id + {rows}), MD5(id + {rows + 1}),"
+                f" (id + {rows}) * 7, NOW(6) FROM shop.big WHERE id <= {more}"
+            )
+            rows += more
+        server.run("ANALYZE TABLE shop.big")
+        yield server
+
+
+@pytest.fixture(scope="module")
+def bench(upstream: MysqlServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadwaterServer]:
+    made = HeadwaterServer(tmp_path_factory.mktemp("bench") / "data", spark_master="local[*]").start()
+    run(
+        made,
+        f"CREATE CONNECTION my TO MYSQL (HOST '127.0.0.1', PORT {upstream.port}, USER 'root')",
+        "CREATE SOURCE s FROM MYSQL CONNECTION my",
+        "CREATE SOURCE quick FROM MYSQL CONNECTION my WITH (TIMESTAMP INTERVAL '100ms')",
+        "CREATE TABLE events FROM SOURCE s (REFERENCE events)",
+        "CREATE TABLE quick_events FROM SOURCE quick (REFERENCE events)",
+    )
+    for table in ("events", "quick_events"):
+        eventually(lambda: count_of(made, table) == 0, within_s=60)  # noqa: B023
+    yield made
+    made.stop()
+
+
+def count_of(server: HeadwaterServer, table: str) -> int:
+    return int(server.query(f"SELECT count(*) FROM {table}")[0][0])
+
+
+def printed_s(upstream: MysqlServer) -> float:
+    """How long the upstream's own client takes to put the table into a file."""
+    target = upstream.directory / "printed"
+    client = ("chroot", str(MYSQL_ROOT.resolve()), "mysql") if upstream.flavour == "mysql" else ("mariadb",)
+    os.sync()  # what was written before is not to be waited for
+    began = time.monotonic()
+    with target.open("wb") as file:
+        subprocess.run(
+            [
+                *(*client, "--no-defaults", "--batch", "--quick", "--protocol=tcp", "--host=127.0.0.1"),
+                *(f"--port={upstream.port}", "--user=root", "--execute=SELECT * FROM shop.big"),
+            ],
+            check=True,
+            stdout=file,
+        )
+    took_s = time.monotonic() - began
+    target.unlink()
+    return took_s
+
+
+def snapshot_s(server: HeadwaterServer) -> float:
+    """How long it takes until the table can be read here."""
+    began = time.monotonic()
+    run(server, "CREATE TABLE big FROM SOURCE s (REFERENCE big)")
+    eventually(lambda: count_of(server, "big") == SNAPSHOT_ROWS, within_s=WITHIN_S)
+    return time.monotonic() - began
+
+
+def test_snapshot(upstream: MysqlServer, bench: HeadwaterServer, figures: Figures) -> None:
+    theirs_s, ours_s = [], []
+    for _ in range(3):
+        theirs_s.append(printed_s(upstream))
+        ours_s.append(snapshot_s(bench))
+        run(bench, "DROP TABLE big")
+    per_second, share = SNAPSHOT_ROWS / median(ours_s), median(theirs_s) / median(ours_s)
+    figures.add(
+        f"{TITLES[upstream.flavour]}: snapshot of {SNAPSHOT_ROWS:,} rows to readable, medians of three;"
+        " and as a share of mysql -B to a file",
+        f"{per_second:,.0f} rows/s; {share:.2f} (mysql -B {median(theirs_s):.1f} s)",
+        "300,000 rows/s; 0.5",
+        per_second >= 300_000 and share >= 0.5,
+    )
+
+
+def watched(
+    upstream: MysqlServer,
+    bench: HeadwaterServer,
+    table: str,
+    per_second: int,
+    during: Callable[[], object] = lambda: None,
+) -> tuple[float, float]:
+    watch = Watch(bench, table)
+    watch.start()
+    load = subprocess.Popen(
+        [sys.executable, "-m", "tests.bench.mysql_load", str(upstream.port), str(per_second), str(WATCH_S)],
+        cwd=Path(__file__).parents[2],
+    )
+    during()
+    assert load.wait() == 0
+    return watch.stop()
+
+
+def test_freshness(upstream: MysqlServer, bench: HeadwaterServer, figures: Figures) -> None:
+    title = TITLES[upstream.flavour]
+    p50, p99 = watched(upstream, bench, "events", 1_000)
+    figures.add(
+        f"{title}: 1,000 transactions/s, 1 s interval: freshness p50 / p99",
+        f"{p50:.2f} / {p99:.2f} s",
+        "1.2 / 2.5 s",
+        p50 <= 1.2 and p99 <= 2.5,
+    )
+    before = watched(upstream, bench, "quick_events", 200)
+    figures.add(
+        f"{title}: 200 transactions/s, 100 ms interval: freshness p50 / p99",
+        f"{before[0]:.2f} / {before[1]:.2f} s",
+        "0.4 / 1 s",
+        before[0] <= 0.4 and before[1] <= 1,
+    )
+    add = "CREATE TABLE big_again FROM SOURCE quick (REFERENCE big)"
+    during = watched(upstream, bench, "quick_events", 200, lambda: run(bench, add))
+    eventually(lambda: count_of(bench, "big_again") == SNAPSHOT_ROWS, within_s=WITHIN_S)
+    figures.add(
+        f"{title}: the same while a table of {SNAPSHOT_ROWS:,} rows is added: p99 against before",
+        f"{during[1] / before[1]:.1f} times ({during[1]:.2f} s)",
+        "2 times",
+        during[1] <= 2 * before[1],
+    )
