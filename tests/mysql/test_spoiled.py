@@ -7,7 +7,6 @@ what is decoded may be other values, but nothing fails in another way, and nothi
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from headwater.sources.mysql.table_map import TableMaps
 from headwater.sources.mysql.transactions import Ends, begun, parse_query, parse_xa_prepare
 from tests.mysql.binlog import SERVER_ID, Log, columns_of, pieces
 from tests.mysql.database import Database
-from tests.mysql.test_binlog import make_all_types
+from tests.mysql.every_type import make_all_types
 from tests.support.mysql import MysqlServer
 
 CHANGES = 1500
@@ -49,7 +48,7 @@ def packets_of(server: MysqlServer, log: Log, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture
-def came(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
+def came(database: Database, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """Events of all kinds."""
     mariadb = database.server.flavour == "mariadb"
     log = Log(database.server)
@@ -69,7 +68,7 @@ def came(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[b
         "DELETE FROM everything",
         *(["SET GLOBAL log_bin_compress = OFF"] if mariadb else []),
     )  # fmt: skip
-    yield packets_of(database.server, log, monkeypatch)
+    return packets_of(database.server, log, monkeypatch)
 
 
 def spoiled(chance: random.Random, event: bytes) -> bytes:
@@ -95,7 +94,7 @@ def test_each_change_of_an_event_is_noticed_by_its_checksum(came: list[bytes]) -
         place = chance.randrange(1, len(came))
         broken = spoiled(chance, came[place])
         # An event of a kind that is of no use, or that the server made up, is not looked at at all.
-        if broken == came[place] or len(broken) > 17 and broken[4] in stream_module._DROPPED:
+        if broken == came[place] or (len(broken) > 17 and broken[4] in stream_module._DROPPED):
             continue
         if len(broken) > 17 and broken[17] & (0x20 | 0x80):
             continue
