@@ -228,6 +228,33 @@ POSITION: 8
 42704: role "nobody" does not exist
 POSITION: 8
 
+! SELECT has_table_privilege(x, 'SELECT') FROM (VALUES ('pg_class'), ('nothing')) AS v (x);
+42P01: relation "nothing" does not exist
+
+! SELECT has_column_privilege(x, 'relname', 'SELECT') FROM (VALUES ('pg_class'), ('nothing')) AS v (x);
+42P01: relation "nothing" does not exist
+
+! SELECT has_table_privilege(x, 'pg_class', 'SELECT') FROM (VALUES ('materialize'), ('nobody')) AS v (x);
+42704: role "nobody" does not exist
+
+! SELECT has_schema_privilege(x, 'USAGE') FROM (VALUES ('public'), ('nothing')) AS v (x);
+3F000: schema "nothing" does not exist
+
+! SELECT has_database_privilege(x, 'CONNECT') FROM (VALUES ('materialize'), ('nothing')) AS v (x);
+3D000: database "nothing" does not exist
+
+! SELECT has_table_privilege('pg_class', x) FROM (VALUES ('SELECT'), ('USAGE')) AS v (x);
+22023: unrecognized privilege type: "USAGE"
+
+> SELECT x, has_table_privilege(x, 'insert, SELECT WITH GRANT OPTION') FROM (VALUES ('pg_class'), ('pg_catalog.pg_class'), ('materialize.pg_catalog.pg_class'), (NULL)) AS v (x) ORDER BY 1 NULLS LAST;
+materialize.pg_catalog.pg_class | t
+pg_catalog.pg_class | t
+pg_class | t
+<null> | <null>
+
+> SELECT has_table_privilege(4000000::oid, 'SELECT'), has_schema_privilege(4000000::oid, 'USAGE'), has_table_privilege('public', x, 'SELECT') FROM (VALUES ('pg_class')) AS v (x);
+<null> | <null> | t
+
 > SELECT has_table_privilege('materialize', 'pg_class', 'SELECT'), has_table_privilege('public', 'pg_class', 'SELECT'), pg_has_role('mz_system', 'USAGE');
 t | t | t
 

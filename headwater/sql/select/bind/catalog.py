@@ -86,7 +86,8 @@ _REGTYPE: Final = """
 _NAME: Final = """CASE WHEN arg1 LIKE '%"%' THEN replace(arg1, '"', '') ELSE lower(arg1) END"""
 _REGCLASS: Final = f"""
     (SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-     WHERE n.nspname || '.' || c.relname = {_NAME}
+     WHERE {_NAME} IN (
+            n.nspname || '.' || c.relname, current_database() || '.' || n.nspname || '.' || c.relname)
         OR (c.relname = {_NAME}
             AND pg_table_is_visible(c.oid))
      LIMIT 1)::regclass"""

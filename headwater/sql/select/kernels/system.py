@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from headwater.core import pace
 from headwater.core.errors import UserError
 from headwater.core.types import FACTS, format_type, type_of_oid
@@ -86,7 +89,38 @@ def _parse_ident(text: str) -> list[str]:
         rest = rest[1:]
 
 
+_UNKNOWN: Final = {"relation": "42P01", "schema": "3F000", "database": "3D000", "role": "42704"}
+_PRIVILEGES: Final = {
+    "relation": ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"),
+    "schema": ("CREATE", "USAGE"),
+    "database": ("CREATE", "CONNECT", "TEMPORARY", "TEMP"),
+    "role": ("USAGE", "MEMBER", "SET"),
+}
+
+
+def _known_object(oids: pa.Array, kinds: pa.Array, names: pa.Array) -> pa.Array:
+    """The oids that were found for names."""
+    place = pc.index(pc.and_(oids.is_null(), names.is_valid()), True).as_py()
+    if place >= 0:
+        kind = kinds[place].as_py()
+        raise UserError(f'{kind} "{names[place].as_py()}" does not exist', _UNKNOWN[kind])
+    return oids
+
+
+def _known_privilege(kinds: pa.Array, names: pa.Array) -> pa.Array:
+    """Whether all of these are privileges of a kind of objects; with anything else there is no answer."""
+    asked = pa.table([kinds, names], ["kind", "names"]).drop_null().group_by(["kind", "names"]).aggregate([])
+    for pair in asked.to_pylist():
+        for name in pair["names"].split(","):
+            word = re.sub(r" WITH (GRANT|ADMIN) OPTION$", "", name.strip().upper())
+            if word not in _PRIVILEGES[pair["kind"]]:
+                raise UserError(f'unrecognized privilege type: "{name.strip()}"', "22023")
+    return names.is_valid()
+
+
 KERNELS: Final[tuple[Kernel, ...]] = (
+    Kernel("hw_known_object", ("int8", "text", "text"), "int8", _known_object),
+    Kernel("hw_known_privilege", ("text", "text"), "bool", _known_privilege),
     row_wise("hw_format_type", ("int8", "int4"), "text", _type_name, strict=False, raises=False),
     row_wise("hw_encoding_name", ("int4",), "text", lambda number: _ENCODINGS.get(number, ""), raises=False),
     row_wise("hw_encoding_number", ("text",), "int4", _encoding_number, raises=False),
