@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from headwater.sql.cursor import NAME_PARTS_MAX, Cursor, Name, SqlText, quote_identifier, quote_string
 from headwater.sql.words import KEYWORDS
@@ -50,6 +51,32 @@ class Filter:
         if self.like is not None:
             return f" LIKE {quote_string(self.like)}"
         return "" if self.where is None else f" WHERE {self.where}"
+
+
+ALTERED: Final = {
+    "SOURCE": NAME_PARTS_MAX,
+    "TABLE": NAME_PARTS_MAX,
+    "VIEW": NAME_PARTS_MAX,
+    "SECRET": NAME_PARTS_MAX,
+    "CONNECTION": NAME_PARTS_MAX,
+    "SCHEMA": 2,
+    "CLUSTER": 1,
+    "DATABASE": 1,
+}
+"""What can be renamed and has an owner, and of how many parts a name of each kind is at most."""
+
+
+def parse_altered(cursor: Cursor) -> tuple[str, Name, bool]:
+    """`ALTER kind [IF EXISTS] name`: the kind, in lower case, the name, and whether there was a condition."""
+    cursor.expect("ALTER")
+    kind = cursor.expect_any(*ALTERED)
+    if_exists = parse_if_exists(cursor)
+    return kind.lower(), cursor.name(ALTERED[kind]), if_exists
+
+
+def render_altered(kind: str, name: Name, if_exists: bool) -> str:
+    """The same as text."""
+    return f"ALTER {kind.upper()} {'IF EXISTS ' if if_exists else ''}{name}"
 
 
 def parse_filter(cursor: Cursor) -> Filter:

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from headwater.catalog.builtin.facts import SystemFacts
 from headwater.catalog.builtin.objects import relations_of, role_name, session_objects
+from headwater.catalog.builtin.shape import shape
 from headwater.catalog.builtin.table import Columns
 from headwater.catalog.rights import grants_on
 from headwater.catalog.state import PUBLIC_ID
+
+GRANT_COLUMNS: Final = shape(
+    """
+    grantor text?
+    grantee text?
+    table_catalog text?
+    table_schema text?
+    table_name text?
+    privilege_type text?
+    is_grantable text?
+    with_hierarchy text?
+    """
+)
 
 
 def grant_rows(facts: SystemFacts, public: bool) -> Columns:

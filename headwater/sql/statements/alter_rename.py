@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
-from headwater.sql.cursor import NAME_PARTS_MAX, Cursor, Name, quote_identifier
-from headwater.sql.parts import parse_if_exists
+from headwater.sql.cursor import Cursor, Name, quote_identifier
+from headwater.sql.parts import ALTERED, parse_altered, render_altered
 from headwater.sql.statement import Statement
 
-_PARTS_MAX: Final = {
-    "SOURCE": NAME_PARTS_MAX,
-    "TABLE": NAME_PARTS_MAX,
-    "VIEW": NAME_PARTS_MAX,
-    "SECRET": NAME_PARTS_MAX,
-    "CONNECTION": NAME_PARTS_MAX,
-    "SCHEMA": 2,
-    "CLUSTER": 1,
-    "DATABASE": 1,
-}
-
-PHRASES = ("ALTER SOURCE|TABLE|VIEW|SECRET|CONNECTION|SCHEMA|CLUSTER|DATABASE [IF EXISTS] <name> RENAME",)
+PHRASES = (f"ALTER {'|'.join(ALTERED)} [IF EXISTS] <name> RENAME",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +21,12 @@ class AlterRename(Statement):
     if_exists: bool = False
 
     def render(self) -> str:
-        condition = "IF EXISTS " if self.if_exists else ""
-        return f"ALTER {self.kind.upper()} {condition}{self.name} RENAME TO {quote_identifier(self.new_name)}"
+        altered = render_altered(self.kind, self.name, self.if_exists)
+        return f"{altered} RENAME TO {quote_identifier(self.new_name)}"
 
 
 def parse(cursor: Cursor) -> AlterRename:
     """Parse the statement."""
-    cursor.expect("ALTER")
-    kind = cursor.expect_any(*_PARTS_MAX)
-    if_exists = parse_if_exists(cursor)
-    name = cursor.name(_PARTS_MAX[kind])
+    kind, name, if_exists = parse_altered(cursor)
     cursor.expect("RENAME", "TO")
-    return AlterRename(kind.lower(), name, cursor.name(parts_max=1).item, if_exists)
+    return AlterRename(kind, name, cursor.name(parts_max=1).item, if_exists)

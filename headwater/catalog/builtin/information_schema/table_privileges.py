@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.catalog.builtin.grants import grant_rows
-from headwater.catalog.builtin.shape import shape
+from headwater.catalog.builtin.grants import GRANT_COLUMNS, grant_rows
 from headwater.catalog.builtin.table import BuiltinTable
 
 RELATION = BuiltinTable(
@@ -11,18 +10,7 @@ RELATION = BuiltinTable(
     schema="information_schema",
     name="table_privileges",
     description="What roles may do with relations.",
-    columns=shape(
-        """
-        grantor text?
-        grantee text?
-        table_catalog text?
-        table_schema text?
-        table_name text?
-        privilege_type text?
-        is_grantable text?
-        with_hierarchy text?
-        """
-    ),
+    columns=GRANT_COLUMNS,
     rows=lambda facts: grant_rows(facts, public=True),
     scope="database",
     database_columns=("table_catalog",),

@@ -6,5 +6,7 @@
     literals     constants and names
     errors       what the engine's errors mean to the user
 
+arrays.py, branches.py and matching.py are for both.
+
 Not here: how a function is spelled (functions/), running the text (coordinator/, cluster/).
 """

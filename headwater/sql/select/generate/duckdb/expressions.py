@@ -17,7 +17,7 @@ import pyarrow as pa
 from headwater.core import pace
 from headwater.core.errors import InvariantViolation, UserError, not_supported
 from headwater.core.limits import FOLDED_CHARACTERS_MAX, LITERAL_ROWS_MIN
-from headwater.core.types import BOOL, SqlType, format_type, in_zone, unconstrained
+from headwater.core.types import BOOL, SqlType, format_type, in_zone
 from headwater.formats.engine_types import duckdb_working
 from headwater.formats.text import from_text
 from headwater.sql.select.functions import assignment_cast, equality_key, find_cast, sort_key, written
@@ -25,6 +25,7 @@ from headwater.sql.select.functions.entry import Form, Function
 from headwater.sql.select.functions.forms import DUCKDB, trimmed
 from headwater.sql.select.functions.written import simple, untrimmed
 from headwater.sql.select.generate.arrays import array_value, gathered
+from headwater.sql.select.generate.branches import case
 from headwater.sql.select.generate.duckdb.literals import literal, quoted, to_working
 from headwater.sql.select.plan.nodes import (
     ArrayOf,
@@ -123,7 +124,7 @@ def expression(value: Expression, around: Surroundings) -> str:
             (text,) = _operands(value, (value.input,), around)
             return cast(text, source, target, value.implicit)
         case Case():
-            return _case(value, around)
+            return case(DUCKDB, value, lambda part: expression(part, around))
         case Logical():
             texts = [expression(argument, around) for argument in value.arguments]
             if value.operator in ("and", "or"):
@@ -151,17 +152,6 @@ def _in_list(value: InList, around: Surroundings) -> str:
         return f"({key} IN (SELECT {column} FROM {around.data.add([(items, type_)])}))"
     keys = [equality_key(DUCKDB, expression(item, around), type_) for item in value.items]
     return f"({key} IN ({', '.join(keys)}))"
-
-
-def _case(value: Case, around: Surroundings) -> str:
-    results = [expression(then, around) for then in (*(then for _, then in value.branches), value.otherwise)]
-    bare = [untrimmed(text) for text in results] if unconstrained(value.type) else results
-    branches = "".join(
-        f" WHEN {expression(when, around)} THEN {text}"
-        for (when, _), text in zip(value.branches, bare[:-1], strict=True)
-    )
-    made = f"(CASE{branches} ELSE {bare[-1]} END)"
-    return made if bare == results else trimmed(DUCKDB, made)
 
 
 def _call(value: Call, around: Surroundings) -> str:

@@ -21,7 +21,7 @@ from itertools import count
 from typing import Final
 
 from headwater.core.errors import InvariantViolation, UserError, not_supported
-from headwater.core.types import MZ_TIMESTAMP, TEXT, SqlType, in_zone, unconstrained
+from headwater.core.types import MZ_TIMESTAMP, TEXT, SqlType, in_zone
 from headwater.sql.select import functions
 from headwater.sql.select.functions.array_forms import elements as elements_of_array
 from headwater.sql.select.functions.entry import Form, Function
@@ -36,6 +36,7 @@ from headwater.sql.select.functions.written import (
 )
 from headwater.sql.select.generate.arrays import array_value
 from headwater.sql.select.generate.arrays import gathered as array_of_rows
+from headwater.sql.select.generate.branches import case
 from headwater.sql.select.generate.spark.literals import constant, null_literal, string_literal
 from headwater.sql.select.kernels.errors import marked_text
 from headwater.sql.select.plan.nodes import (
@@ -167,7 +168,7 @@ def expression(plan: Expression, writer: Writer) -> str:
         case Cast():
             return _cast(plan, writer)
         case Case():
-            return _case(plan, writer)
+            return case(SPARK, plan, lambda part: expression(part, writer))
         case Logical():
             return _logical(plan, writer)
         case InList(operand, items):
@@ -259,17 +260,6 @@ def _cast(plan: Cast, writer: Writer) -> str:
     if entry.spark is None:
         raise not_supported(f"the cast from {source} to {plan.type} on Spark")
     return fill(entry.spark, _operands(entry.spark, (plan.input,), writer), (source, target))
-
-
-def _case(plan: Case, writer: Writer) -> str:
-    results = [expression(then, writer) for then in (*(then for _, then in plan.branches), plan.otherwise)]
-    bare = [untrimmed(text) for text in results] if unconstrained(plan.type) else results
-    branches = " ".join(
-        f"WHEN {expression(when, writer)} THEN {text}"
-        for (when, _), text in zip(plan.branches, bare[:-1], strict=True)
-    )
-    made = f"(CASE {branches} ELSE {bare[-1]} END)"
-    return made if bare == results else trimmed(SPARK, made)
 
 
 def _logical(plan: Logical, writer: Writer) -> str:
