@@ -38,7 +38,7 @@ def test_a_source_with_a_format_has_the_rows(here: Mirror) -> None:
     assert here.refused(
         f"CREATE SOURCE no FROM KAFKA CONNECTION k (TOPIC '{topic}') FORMAT TEXT FOR ALL TABLES"
     ) == ("FOR ALL TABLES is only valid for multi-output sources")
-    assert here.refused("ALTER SOURCE old ADD SUBSOURCE x") == "Kafka sources have no subsources"
+    assert here.refused("ALTER SOURCE old ADD SUBSOURCE x") == "source old does not support ALTER SOURCE."
     here.run("DROP TABLE t", "DROP SOURCE last")
     here.forget("last_progress")
 

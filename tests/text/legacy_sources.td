@@ -852,7 +852,8 @@ HINT: Say it where the table is made: CREATE TABLE .. FROM SOURCE .. WITH (TEXT 
 HINT: CREATE TABLE .. FROM SOURCE materialize.$schema.house (REFERENCE ..) adds a table.
 
 ! ALTER SOURCE numbers ADD SUBSOURCE counter;
-0A000: load generator sources have no subsources
+42809: source numbers does not support ALTER SOURCE.
+HINT: CREATE TABLE .. FROM SOURCE materialize.$schema.numbers (REFERENCE ..) adds a table.
 
 ! ALTER SOURCE users ADD TABLE bids AS x;
 42809: users is a subsource of a source, not a source
@@ -908,7 +909,8 @@ NOTICE: source "nothing" does not exist, skipping
 HINT: To drop all of it: DROP SOURCE materialize.$schema.house CASCADE
 
 ! ALTER SOURCE numbers DROP SUBSOURCE counted;
-0A000: load generator sources have no subsources
+42809: source numbers does not support ALTER SOURCE.
+HINT: CREATE TABLE .. FROM SOURCE materialize.$schema.numbers (REFERENCE ..) adds a table.
 
 ! ALTER SOURCE users DROP SUBSOURCE users;
 42809: users is a subsource of a source, not a source

@@ -14,7 +14,6 @@ from headwater.coordinator.legacy_sources import (
 )
 from headwater.coordinator.source_form import refuse_if_forced
 from headwater.core.errors import UserError
-from headwater.sources import SOURCE_TYPES
 from headwater.sources.dialects import DIALECTS
 from headwater.sql.cursor import Name
 from headwater.sql.parse import parse_statement
@@ -40,11 +39,7 @@ def question(scope: DdlScope, statement: AlterSourceAdd) -> Question | None:
     source = _legacy_source(scope, statement.name)
     ingestion = scope.state.ingestion_of(source)
     if not DIALECTS[ingestion.ingestion.source_type].chooses_subsources:
-        raise UserError(
-            f"source {source.name} does not support ALTER SOURCE.",
-            "42809",
-            hint=f"CREATE TABLE .. FROM SOURCE {scope.full_name(source)} (REFERENCE ..) adds a table.",
-        )
+        raise _no_subsources(scope, source)
     return lambda secrets: ask(scope.state, ingestion, secrets)
 
 
@@ -124,10 +119,17 @@ def _legacy_source(scope: DdlScope, name: Name) -> Item:
             hint=f"CREATE TABLE .. FROM SOURCE {full} (REFERENCE ..), and DROP TABLE, do what is wanted.",
         )
     if source.progress_id is not None:
-        type_ = SOURCE_TYPES[scope.state.source_type(source)]
-        options = scope.state.ingestion_of(source).ingestion.options
-        raise UserError(f"{type_.title(options)} sources have no subsources", "0A000")
+        raise _no_subsources(scope, source)
     raise part_of_a_source(scope, source, name)
+
+
+def _no_subsources(scope: DdlScope, source: Item) -> UserError:
+    """It has none, or none that could be chosen."""
+    return UserError(
+        f"source {source.name} does not support ALTER SOURCE.",
+        "42809",
+        hint=f"CREATE TABLE .. FROM SOURCE {scope.full_name(source)} (REFERENCE ..) adds a table.",
+    )
 
 
 def refuse_subsource(scope: DdlScope, statement: CreateSubsource) -> Outcome:
