@@ -5,6 +5,7 @@ Method: topics of the test's own; what happens to one of them must not be seen i
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -141,6 +142,33 @@ def test_what_happens_to_one_topic_is_of_its_tables(here: Mirror, several: Sever
     assert several.texts("anew") == ["more", "other", "others"]
     assert "was recreated" in here.refused("SELECT * FROM made_again")
     assert "not found in source" in here.refused(f'CREATE TABLE x FROM SOURCE s (REFERENCE "{gone}")')
+
+
+def test_a_topic_that_goes_makes_no_busy_one_wait(here: Mirror, several: Several) -> None:
+    goes, busy = here.topic(), here.topic()
+    several.named(goes, busy)
+    several.table("goes", goes)
+    several.table("busy", busy)
+    several.produce(goes, [(None, b"a")])
+    several.produce(busy, [(None, b"a")])
+    done = threading.Event()
+
+    def write() -> None:
+        while not done.wait(0.05):
+            here.kafka.produce(busy, [(None, b"more")])
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        here.kafka.delete_topic(goes)
+        here.kafka.create_topic(goes)
+        eventually(lambda: f'topic "{goes}" was recreated' in str(here.status("goes")[1]))
+    finally:
+        done.set()
+        writer.join()
+    several.wait(busy)
+    assert len(several.texts("busy")) == sum(here.kafka.end_offsets(busy).values())
+    assert "was recreated" in here.refused("SELECT * FROM goes")
 
 
 def test_messages_that_are_gone_end_the_tables_of_their_topic(

@@ -11,6 +11,10 @@ import time
 
 import pytest
 
+from headwater.core.errors import DefiniteError
+from headwater.sources.kafka import reader as readers
+from headwater.sources.kafka.frontier import Place, Places
+from headwater.sources.kafka.reader import KafkaReader
 from tests.support.kafka import PROXIED, KafkaServer
 from tests.support.mirror import Mirror
 from tests.support.server import HeadwaterServer, eventually
@@ -150,6 +154,24 @@ def test_a_topic_that_was_deleted_is_told(here: Mirror) -> None:
     said = here.refused("CREATE TABLE u FROM SOURCE s FORMAT TEXT")
     assert "topic was" in said
     assert "topic was deleted" in here.refused("SELECT * FROM t")
+
+
+def test_an_end_that_stays_before_what_was_read_is_a_loss(
+    kafka: KafkaServer, here: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not at once: a new leader may not know yet how far others have what it has."""
+    topic = here.topic()
+    kafka.produce(topic, [(None, b"a")] * 5)
+    id_ = kafka.topic_id(topic)
+    connection = {"brokers": [kafka.address()], "security_protocol": "PLAINTEXT"}
+    known = {topic: {"id": id_, "start": [0]}}
+    options = {"connection": connection, "topics": [topic], "pattern": None, "several": False, "known": known}
+    stands = Places({topic: Place(id_, (7,))}, False)
+    reader = KafkaReader(options, lambda _: b"", stands, None, lambda *_: False)
+    assert reader.probe(0) == stands
+    monkeypatch.setattr(readers, "KAFKA_BEHIND_S", 0.0)
+    with pytest.raises(DefiniteError, match="it ends at 5, and was read to 7"):
+        reader.probe(0)
 
 
 @pytest.mark.parametrize("count", [0, 1, 5])

@@ -358,6 +358,9 @@ class Consumption:
             return
         if error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
             return  # the client asks for the coordinator of a group that nobody joins
+        if partition not in missing and message.topic() is not None:
+            self.usable = False  # nothing more of it is wanted; whoever wants some is told again
+            return
         if error.code() in _NOT_THERE:
             self._not_there(partition)
             return

@@ -51,6 +51,7 @@ ANOTHER_TABLE: Final = (
     " SOURCE {source} RESYNC, which reads all tables of the source again."
 )
 _GONE, _BEHIND, _UNASKED = "gone", "behind", "unasked"
+_BEFORE: Final = "ends before what was read of it"
 
 
 def places_of(frontier: Frontier) -> Places:
@@ -143,7 +144,8 @@ class KafkaReader:
         # A new leader may not know yet how far others have what it has.
         if self._lasted_s(_BEHIND, name, place.id) > KAFKA_BEHIND_S:
             raise DefiniteError(name, str(place), _lost(place, end), hint=ANEW)
-        raise TransientError(f'{NAMESPACE}: topic "{name}" ends before what was read of it')
+        self._still[name] = _BEFORE
+        return stands
 
     def _the_topic(self, name: str, topic_id: str, afresh: bool = False) -> Topic:
         """The one topic; the error of the source if it has gone."""
@@ -197,7 +199,7 @@ class KafkaReader:
         if self._lasted_s(_BEHIND, name, place.id) > KAFKA_BEHIND_S:
             self._passed(_BEHIND, of=(name, place.id))
             return None  # it joins as what it is now
-        self._still[name] = "ends before what was read of it"
+        self._still[name] = _BEFORE
         return place
 
     def _joining(self, there: Mapping[str, Place], told: Mapping[str, Ends | KafkaError]) -> dict[str, Place]:
@@ -221,7 +223,8 @@ class KafkaReader:
         still = next((name for name in self._still if name in self._tabled), None)
         if still is not None:
             text = f'{NAMESPACE}: topic "{still}" {self._still[still]}'
-            self.waiting = text, "Its tables wait for it; those of the other topics go on."
+            others = "; those of the other topics go on" if self._several else ""
+            self.waiting = text, f"Its tables wait for it{others}."
             return
         topics = [topic for topic in self._topics.values() if isinstance(topic, Topic)]
         tabled = [topic for topic in topics if topic.name in self._tabled]
