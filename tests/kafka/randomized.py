@@ -406,11 +406,11 @@ class Episode:
             raise Wrong(f"{table}: {found[:3]}")
 
     def _unless_flawed(self, statement: str) -> list[Any] | None:
-        """What a statement gives; None: the table has errors."""
+        """What a statement gives; None: the table has errors, or was only just made."""
         try:
             found = self.here.session.execute(statement.encode())
         except psycopg.Error as error:
-            if not any(text in str(error) for text in ERRORS):
+            if not any(text in str(error) for text in (*ERRORS, "is not readable yet")):
                 raise
             return None
         return found.fetchall() if found.description else []
