@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 INSTALLED := .venv/.installed-$(shell cat requirements.txt pyproject.toml | sha256sum | cut -c1-16)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java classes postgresql kafka mysql fmt check unit test bench bench-postgres bench-versioning bench-kafka bench-mysql bench-webhooks soak chaos chaos-kafka demo demo-kafka lock
+.PHONY: help setup java classes postgresql kafka mysql fmt check unit test bench bench-postgres bench-versioning bench-kafka bench-mysql bench-webhooks fuzz soak chaos chaos-kafka demo demo-kafka lock
 
 help: ## print this manual
 	@echo "Headwater: make demo shows it, make test proves it; both install what they need."
@@ -79,6 +79,9 @@ bench-mysql: setup mysql ## what MySQL and MariaDB sources reach, beside their c
 
 bench-webhooks: setup ## how many requests a second webhooks take
 	$(LONG) tests/bench/bench_webhooks.py
+
+fuzz: setup ## 100,000 mutated messages of each kind to all doors; the tests send a tenth
+	HEADWATER_MUTATIONS=100000 $(LONG) tests/unit/http/test_bad_input.py tests/unit/pgwire/test_login_fuzz.py
 
 soak: setup postgresql ## eight busy sources for two hours, or for HEADWATER_SOAK_S=seconds
 	$(LONG) -o python_files='soak_*.py' tests/chaos

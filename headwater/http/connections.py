@@ -20,6 +20,8 @@ from typing import Any, Final, cast
 from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.exceptions import InvalidState
+from websockets.frames import CloseCode
 
 from headwater.core.crowd import to_leave
 from headwater.core.limits import (
@@ -166,7 +168,10 @@ class Conversations(WebSocketsSansIOProtocol):
             if self._received_bytes > HTTP_HEAD_BYTES_MAX + HTTP_FIRST_MESSAGE_BYTES_MAX:
                 self.transport.abort()
                 return
-        super().data_received(data)
+        try:
+            super().data_received(data)
+        except InvalidState:  # frames after the one that closes
+            self.transport.abort()
 
     def handle_connect(self, event: Any) -> None:
         super().handle_connect(event)
@@ -179,6 +184,17 @@ class Conversations(WebSocketsSansIOProtocol):
             self.transport.abort()
             return
         super().handle_cont(event)
+
+    def send_receive_event_to_app(self) -> None:
+        if self.curr_msg_data_type == "text":
+            try:
+                b"".join(self.frames).decode()
+            except UnicodeDecodeError:  # of which uvicorn writes a traceback for each
+                self.frames = []
+                self.conn.send_close(CloseCode.INVALID_DATA)
+                self.handle_parser_exception()
+                return
+        super().send_receive_event_to_app()
 
     def handle_ping(self) -> None:
         if self.writable.is_set():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from headwater.coordinator.logins import Logins
 from headwater.core.clock import SYSTEM_CLOCK, Clock
@@ -22,10 +23,15 @@ class FakeAccount:
     verifier: str | None
 
 
+@lru_cache
+def _verifier(password: str) -> str:
+    return make_verifier(password, b"0123456789abcdef")
+
+
 def accounts(**passwords: str | None) -> dict[str, FakeAccount]:
     """Roles with these passwords."""
     return {
-        name: FakeAccount(name, None if password is None else make_verifier(password, b"0123456789abcdef"))
+        name: FakeAccount(name, None if password is None else _verifier(password))
         for name, password in passwords.items()
     }
 

@@ -5,6 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+from functools import lru_cache
+
+
+@lru_cache
+def _salted(password: bytes, salt: bytes, iterations: int) -> bytes:
+    """Milliseconds of work, which drivers remember as well."""
+    return hashlib.pbkdf2_hmac("sha256", password, salt, iterations)
 
 
 class Login:
@@ -25,7 +32,7 @@ class Login:
     def final(self, server_first: bytes) -> bytes:
         given = {part[:1]: part[2:] for part in server_first.split(b",")}
         salt, iterations = base64.b64decode(given[b"s"]), int(given[b"i"])
-        salted = hashlib.pbkdf2_hmac("sha256", self._password, salt, iterations)
+        salted = _salted(self._password, salt, iterations)
         unproven = b"c=" + base64.b64encode(self._binding) + b",r=" + given[b"r"]
         signed = b",".join((self._bare, server_first, unproven))
         key = hmac.digest(salted, b"Client Key", "sha256")

@@ -2,8 +2,8 @@
 
 Method: conversations from a seed in which any message of a right login is mutated, left out, doubled or
 exchanged; what is not changed at all must be let in, and nothing else may be.  Handshakes
-are mutated before OpenSSL, in memory and over sockets.  HEADWATER_FUZZ_MESSAGES and HEADWATER_FUZZ_SEED
-make it longer and other.
+are mutated before OpenSSL, in memory and over sockets.  HEADWATER_MUTATIONS and HEADWATER_FUZZ_SEED make it
+longer and other.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from headwater.pgwire.startup import SSL_REQUEST
 from headwater.pgwire.steps import Channel, Read
 from headwater.tls import Tls
 from tests.support.certificates import Authority
+from tests.support.mutations import MUTATION_COUNT
 from tests.support.wire.accounts import PREPARED, logins
 from tests.support.wire.driver import Client, Reply, goodbye, message, request, startup
 from tests.support.wire.fake_sessions import FakeSessions
 from tests.support.wire.running import Running
 from tests.support.wire.scram import Login
 
-MESSAGE_COUNT = int(os.environ.get("HEADWATER_FUZZ_MESSAGES", "10000"))
 SEED = int(os.environ.get("HEADWATER_FUZZ_SEED", "20240229"))
 BINDING = b"\x05" * 32
 TLS: object = object()
@@ -112,7 +112,7 @@ def attempt(chance: random.Random, entrance: Entrance) -> bool:
 def test_mutated_logins() -> None:
     chance = random.Random(SEED)
     with capture_logs() as logs:
-        came_in = sum(attempt(chance, Entrance(logins(), TLS)) for _ in range(MESSAGE_COUNT // 10))  # type: ignore[arg-type]
+        came_in = sum(attempt(chance, Entrance(logins(), TLS)) for _ in range(MUTATION_COUNT))  # type: ignore[arg-type]
     assert came_in > 0
     assert not [line for line in logs if line["event"] == "internal error"]
 
@@ -124,7 +124,7 @@ def test_no_other_proof_is_right() -> None:
     assert verifier is not None
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
-    for _ in range(MESSAGE_COUNT):
+    for _ in range(MUTATION_COUNT):
         binding = BINDING if chance.random() < 0.5 else None
         exchange = Exchange(verifier, True, PLAIN if binding is None else PLUS, binding, chance.randbytes(18))
         login = Login("pencil", binding)
@@ -151,7 +151,7 @@ def test_mutated_handshakes(tmp_path: Path) -> None:
     tls = Tls(TlsOptions(tmp_path / "crt", tmp_path / "key"))
     hello = client_hello()
     chance = random.Random(SEED)
-    for _ in range(MESSAGE_COUNT // 10):
+    for _ in range(MUTATION_COUNT):
         incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         server = tls.current.sql.wrap_bio(incoming, outgoing, server_side=True)
         incoming.write(mutated(hello, chance))
@@ -161,7 +161,7 @@ def test_mutated_handshakes(tmp_path: Path) -> None:
             continue
         raise AssertionError("a hello alone is no handshake")
     with Running(entrance=Entrance(logins(), tls, True)) as running:
-        for _ in range(MESSAGE_COUNT // 100):
+        for _ in range(MUTATION_COUNT // 100):
             with socket.create_connection(("127.0.0.1", running.server.port), 20) as client:
                 client.sendall(request(SSL_REQUEST))
                 assert client.recv(1) == b"S"
