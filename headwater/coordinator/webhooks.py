@@ -52,7 +52,6 @@ from headwater.formats.arrow import state_schema
 from headwater.observe import metrics
 from headwater.observe.failpoints import failpoint
 from headwater.persist.ledger import Taken
-from headwater.sql.select.plan.nodes import Query
 from headwater.storage.health import Numbers
 
 if TYPE_CHECKING:
@@ -98,7 +97,9 @@ class _Check:
     """A condition, planned."""
 
     item: Item
-    query: Query
+    columns: pa.Schema  # of the answers
+    sql: str
+    constants: dict[str, pa.Table]  # that the text names
     timed: bool  # the plan has the time in it
 
 
@@ -167,9 +168,8 @@ class Webhooks:
         if not self._accepting:
             return _STOPPED
         details: WebhookTable = item.details  # type: ignore[assignment]
-        names = [name for name, _ in headers]
         for name, _, _ in details.mapped:
-            if names.count(name.encode()) > 1:
+            if sum(sent == name.encode() for sent, _ in headers) > 1:
                 return Answer(401, f'header "{name}" is sent more than once')
         key = next((value for name, value in headers if name == KEY_HEADER), None)
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
@@ -305,7 +305,7 @@ class Webhooks:
         """The requests for which the condition holds."""
         if details.condition is None:
             return requests
-        query = await self._query(item, details)
+        check = await self._check(item, details)
         refused: dict[int, str] = {}
         columns = [self._bound(*bind, requests, refused) for bind in details.binds]
         for number, reason in refused.items():
@@ -318,7 +318,7 @@ class Webhooks:
             table = table.filter(pa.array(~np.isin(np.arange(len(requests)), list(refused))))
         holds: dict[int, bool | UserError] = {}
         if table.num_rows:
-            await self._evaluate(query, table, holds)
+            await self._evaluate(check, table, holds)
         for number, request in enumerate(requests):
             held = holds.get(number)
             if isinstance(held, UserError) and not _secretive(details):
@@ -327,17 +327,20 @@ class Webhooks:
                 _tell(request, _INVALID)
         return [request for number, request in enumerate(requests) if holds.get(number) is True]
 
-    async def _query(self, item: Item, details: WebhookTable) -> Query:
-        state, now_us = self._coordinator.catalog.state, self._coordinator.clock.now_ms() * 1000
+    async def _check(self, item: Item, details: WebhookTable) -> _Check:
+        """The condition, planned anew only where the time is in it: that costs more than to run it."""
+        coordinator = self._coordinator
+        state, now_us = coordinator.catalog.state, coordinator.clock.now_ms() * 1000
         made = self._checks.get(item.id)
-        if made is None or made.item.details != details:
-            query, moves = await self._coordinator.beside.run(
-                lambda: (plan_check(state, details, now_us), timed(state, details))
-            )
-            self._checks[item.id] = made = _Check(item, query, moves)
-        elif made.timed:
-            made.query = await self._coordinator.beside.run(lambda: plan_check(state, details, now_us))
-        return made.query
+        if made is not None and made.item.details != details:
+            made = None
+        if made is None or made.timed:
+            query = await coordinator.beside.run(lambda: plan_check(state, details, now_us))
+            moves = made is not None or await coordinator.beside.run(lambda: timed(state, details))
+            sql, constants = await coordinator.reads.generated(query, {REQUEST: _ROWS}, None, {})
+            schema = state_schema(Relation(query.columns()))
+            self._checks[item.id] = made = _Check(item, schema, sql, constants, moves)
+        return made
 
     def _bound(
         self,
@@ -373,13 +376,12 @@ class Webhooks:
             self._secrets[key] = self._coordinator.secrets.get(id_)
         return self._secrets[key]
 
-    async def _evaluate(self, query: Query, rows: pa.Table, holds: dict[int, bool | UserError]) -> None:
+    async def _evaluate(self, check: _Check, rows: pa.Table, holds: dict[int, bool | UserError]) -> None:
         """By number: whether the condition holds.  An error is one request's: it is looked for by halves."""
-        coordinator = self._coordinator
+        tables = {**check.constants, _ROWS: rows}
         try:
             async with asyncio.timeout(WEBHOOK_CHECK_S_MAX):
-                sql, tables = await coordinator.reads.generated(query, {REQUEST: _ROWS}, None, {_ROWS: rows})
-                found = await coordinator.engine.table(sql, state_schema(Relation(query.columns())), tables)
+                found = await self._coordinator.engine.table(check.sql, check.columns, tables)
         except TimeoutError:
             error = UserError("the condition took too long", "57014")
         except UserError as raised:
@@ -393,7 +395,7 @@ class Webhooks:
             return
         half = rows.num_rows // 2
         for part in (rows.slice(0, half), rows.slice(half)):
-            await self._evaluate(query, part.combine_chunks(), holds)
+            await self._evaluate(check, part.combine_chunks(), holds)
 
     # Keys
 

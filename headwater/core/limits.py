@@ -306,6 +306,8 @@ WEBHOOK_KEYS_MAX = 100_000
 """Idempotency keys that a table remembers, the newest,"""
 WEBHOOK_KEY_S_MAX = 86_400.0
 """for so long at most."""
+WEBHOOK_PATH_BYTES_MAX = 1_024
+"""Longer than any three names, however they are encoded."""
 WEBHOOK_PATHS_MAX = 10_000
 """Paths of requests of which it is remembered which table they mean."""
 

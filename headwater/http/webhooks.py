@@ -22,13 +22,19 @@ Not here: what becomes of them (coordinator/webhooks.py).
 from __future__ import annotations
 
 import asyncio
+from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headwater.coordinator.webhooks import Answer, Webhooks
-from headwater.core.limits import HTTP_BODY_BYTES_MAX, HTTP_BODY_S_MAX
+from headwater.core.limits import (
+    HTTP_BODY_BYTES_MAX,
+    HTTP_BODY_S_MAX,
+    WEBHOOK_PATH_BYTES_MAX,
+    WEBHOOK_PATHS_MAX,
+)
 from headwater.http.statements import ClientGone
 from headwater.observe import metrics
 
@@ -66,7 +72,8 @@ class WebhookRequests:
     async def _answer(self, scope: Scope, receive: Receive) -> Answer:
         if scope["method"] != "POST":
             return Answer(405, "requests for webhooks are sent by POST")
-        path = _path(scope["raw_path"])
+        raw = scope["raw_path"]
+        path = _path(raw) if len(raw) <= WEBHOOK_PATH_BYTES_MAX else None
         if path is None:
             return _NO_PATH
         webhooks = self._webhooks
@@ -116,6 +123,7 @@ class _Body:
                 return None
 
 
+@lru_cache(WEBHOOK_PATHS_MAX)
 def _path(raw: bytes) -> tuple[str, ...] | None:
     parts = raw[len(PREFIX) :].split(b"/")
     if len(parts) != _PARTS or not all(parts):

@@ -131,6 +131,9 @@ def test_only_a_webhook_that_is_there_is_found(tmp_path: Path) -> None:
         ):
             answer = await sent(served, b"", f"/api/webhook/{path}")
             assert (answer.status, answer.body[:31]) == (404, b"no object was found at the path"), path
+        assert (await sent(served, b"", f"/api/webhook/a/b/{'c' * 5_000}")).status == 404
+        kept = served.coordinator.webhooks._addresses  # of which a stranger cannot make much
+        assert max(len(part) for path in kept for part in path) < 5_000
         assert (await served.ask("/api/webhook/materialize/public/plain", method="GET")).status == 405
         rows = await served.rows("SELECT name, url FROM mz_internal.mz_webhook_sources")
         assert rows == [["W x", "/api/webhook/materialize/public/W%20x"]]

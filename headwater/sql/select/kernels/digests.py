@@ -115,7 +115,7 @@ def _digest(data: bytes, name: str) -> bytes:
 def _keyed(data: bytes, key: bytes, name: str) -> bytes:
     if name.lower() not in _DIGESTS:
         raise UserError(f'Cannot use "{name}": No such hash algorithm', "22023")
-    return hmac.new(key, data, name.lower()).digest()
+    return hmac.digest(key, data, name.lower())
 
 
 def _utf8(data: bytes, encoding: str) -> str:
