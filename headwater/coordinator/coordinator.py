@@ -48,6 +48,7 @@ from headwater.coordinator.tables import Meant, Seen, TableWrites, WriteConflict
 from headwater.coordinator.timestamps import Hold, Holds, Oracle
 from headwater.coordinator.upstreams import Upstreams
 from headwater.coordinator.value_errors import ValueErrors
+from headwater.coordinator.variables import beginnings_of
 from headwater.coordinator.waiting import Waits
 from headwater.coordinator.webhooks import Webhooks
 from headwater.coordinator.widening import Widenings
@@ -458,7 +459,7 @@ class Coordinator:
         except HeadwaterError as error:
             log.error("the catalog was changed, and what follows from that is put off", error=str(error))
         for session in self.sessions.values():
-            session.settings.refresh_system(after.system_variables)
+            session.refresh_settings()
             session.settings.identify(session.user, session.who.superuser)
         await self.controller.notify()
 
@@ -555,7 +556,7 @@ class Coordinator:
         role = operator.admitted(self.catalog.state, self.sessions.values(), user, internal)
         pid, self._next_pid = self._next_pid, self._next_pid + 1
         session = SqlSession(self, pid, role, client_address, internal)
-        session.begin_with({**role.settings, **settings})
+        session.begin_with({**beginnings_of(role.settings), **settings})
         session.settings.identify(user, session.who.superuser)
         self.sessions[pid] = session
         return session

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from headwater.catalog.rights import SYSTEM, Need, Who, check, memberships_of, to_create, to_reach
 from headwater.catalog.snapshot import SessionNames
 from headwater.catalog.state import CatalogState, Item, ObjectKey
+from headwater.coordinator.variables import find, limits_of
 from headwater.core.errors import UserError
 from headwater.sql.cursor import Name
 from headwater.sql.grants import MYSELF, Target
@@ -368,9 +369,17 @@ def _create_role(asked: Asked, statement: CreateRole) -> Iterable[Need]:
 def _alter_role(asked: Asked, statement: AlterRole) -> Iterable[Need]:
     options = statement.options
     own = asked.role_id(statement.name) == asked.who.role_id
-    if own and not options.flags and options.connection_limit is None:
+    if own and not options.flags and options.connection_limit is None and not _limiting(asked, statement):
         return []  # a password, or what one's sessions begin with
     return [*_roles(asked, [statement.name], "alter superusers"), *_flags(statement)]
+
+
+def _limiting(asked: Asked, statement: AlterRole) -> bool:
+    """Whether it changes what limits the role."""
+    if statement.action == "reset" and statement.variable is None:
+        role = asked.state.roles.get(asked.who.role_id)
+        return role is not None and bool(limits_of(role.settings))
+    return statement.variable is not None and find(statement.variable).of_roles
 
 
 def _membership(asked: Asked, statement: GrantRole | RevokeRole) -> Iterable[Need]:

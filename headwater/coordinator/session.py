@@ -37,7 +37,7 @@ from headwater.coordinator.sequence.cursors import OpenCursor
 from headwater.coordinator.showing import relation_text
 from headwater.coordinator.timestamps import Isolation
 from headwater.coordinator.transaction import Class, Savepoint, Transaction
-from headwater.coordinator.variables import SEVERITIES, VARIABLES, Settings, duration_s
+from headwater.coordinator.variables import SEVERITIES, VARIABLES, Settings, duration_s, limits_of
 from headwater.core.clock import secret_number, unique_name
 from headwater.core.errors import UserError
 from headwater.core.limits import PLAN_ATTEMPTS_MAX, WAIT_NOTICE_S
@@ -80,7 +80,8 @@ class SqlSession:
         self.address = address
         self.internal = internal
         self.connected_at_ms = coordinator.clock.now_ms()
-        self.settings = Settings(coordinator.catalog.state.system_variables)
+        self.settings = Settings({})
+        self.refresh_settings()
         self.statements: dict[str, Prepared] = {}
         self.cursors: dict[str, OpenCursor] = {}
         self.resting = Resting(coordinator.engine.scratch)
@@ -98,6 +99,13 @@ class SqlSession:
         self._several = False  # statements of one message are one transaction, from one COMMIT to the next
         self._running: asyncio.Task[Any] | None = None
         self._cancelled: str | None = None
+
+    def refresh_settings(self) -> None:
+        """Take what the server has now, and what limits the role."""
+        state = self.coordinator.catalog.state
+        role = state.roles.get(self.role_id)
+        limits = {} if role is None else limits_of(role.settings)
+        self.settings.refresh_system({**state.system_variables, **limits})
 
     def begin_with(self, values: Mapping[str, str]) -> None:
         """Take what a client asked for when it connected; it is told what it does not get."""
@@ -528,10 +536,11 @@ class SqlSession:
 
     def _left_s(self) -> float | None:
         """What is left of the statement's time; None if that is not limited."""
-        timeout_s = duration_s(self.settings.get("statement_timeout"))
-        if not timeout_s or self.query_started_at_ms is None:
+        names = ("statement_timeout",) if self.internal else ("statement_timeout", "max_statement_time")
+        timeouts_s = [s for name in names if (s := duration_s(self.settings.get(name)))]
+        if not timeouts_s or self.query_started_at_ms is None:
             return None
-        return timeout_s - (self.coordinator.clock.now_ms() - self.query_started_at_ms) / 1000
+        return min(timeouts_s) - (self.coordinator.clock.now_ms() - self.query_started_at_ms) / 1000
 
     def _stop(self, reason: str) -> None:
         """Once for a statement: what is told to stop has something to put in order, and is let do that."""

@@ -37,6 +37,7 @@ class Variable:
     reported: str | None = None  # the spelling in ParameterStatus
     changeable: bool = True
     system: bool = False  # set with ALTER SYSTEM
+    of_roles: bool = False  # and with ALTER ROLE, but not by those whom it limits
     begins_as: str | None = None  # of one transaction: which variable's value it has at its beginning
     waived: Callable[[str], bool] | None = (
         None  # PostgreSQL takes it: a client that begins with it may come in
@@ -377,6 +378,14 @@ _VARIABLES: Final = (
         "integer",
         system=True,
     ),
+    Variable(
+        "max_statement_time",
+        "0 s",
+        "Longest time of a statement, whatever statement_timeout says, 0 is none",
+        _duration,
+        system=True,
+        of_roles=True,
+    ),
     Variable("max_connections", "500", "Most clients at once", _integer, "integer", None, False),
 )
 
@@ -405,12 +414,29 @@ def _unknown(name: str) -> UserError:
 def _of_sessions(name: str) -> Variable:
     variable = find(name)
     if variable.system:
+        hint = f"ALTER SYSTEM SET {variable.name} = ... changes it for the server"
         raise UserError(
             f'parameter "{variable.name}" cannot be changed by a session',
             "55P02",
-            hint=f"ALTER SYSTEM SET {variable.name} = ... changes it for the server.",
+            hint=f"{hint}, ALTER ROLE for a role." if variable.of_roles else f"{hint}.",
         )
     return variable
+
+
+def of_roles(name: str) -> Variable:
+    """What sessions of a role may begin with, or be limited to."""
+    variable = find(name)
+    return variable if variable.of_roles else _of_sessions(name)
+
+
+def beginnings_of(settings: Mapping[str, str]) -> dict[str, str]:
+    """Those of a role's settings that its sessions begin with, and may change."""
+    return {name: value for name, value in settings.items() if not VARIABLES[name].of_roles}
+
+
+def limits_of(settings: Mapping[str, str]) -> dict[str, str]:
+    """Those of a role's settings that its sessions cannot change."""
+    return {name: value for name, value in settings.items() if VARIABLES[name].of_roles}
 
 
 def flag(system: Mapping[str, str], name: str) -> bool:

@@ -13,7 +13,7 @@ from headwater.catalog.state import SYSTEM_ROLE_ID, CatalogState, Grant, Role
 from headwater.coordinator.api import Notice
 from headwater.coordinator.ddl import DdlScope, Outcome, already_exists
 from headwater.coordinator.naming_roles import check_ours, role_named
-from headwater.coordinator.variables import checked, find
+from headwater.coordinator.variables import checked, find, of_roles
 from headwater.core.clock import secret_number
 from headwater.core.errors import UserError
 from headwater.core.scram import SALT_BYTES, make_verifier
@@ -93,7 +93,7 @@ def plan_alter(scope: DdlScope, statement: AlterRole) -> Outcome:
             role = _with_options(role, scope.answer, statement.options)
             changes = _on_system(scope.state, role, statement.options)
         case "set" if statement.variable is not None:
-            variable = find(statement.variable)
+            variable = of_roles(statement.variable)
             if not variable.changeable:
                 raise UserError(f'parameter "{variable.name}" cannot be changed', "55P02")
             settings = {k: v for k, v in role.settings.items() if k != variable.name}

@@ -165,6 +165,48 @@ def test_settings_and_limits_of_a_role_hold_for_its_sessions(
             connect(environment, "bob")
 
 
+def test_what_limits_a_role_is_not_for_the_role_to_change(
+    environment: Environment, admin: psycopg.Connection
+) -> None:
+    long = "SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b"
+    with connect(environment, "bob") as bob:
+        admin.execute("ALTER ROLE bob SET max_statement_time = '100ms'")
+        assert bob.execute("SHOW max_statement_time").fetchone() == ("100 ms",)
+        bob.execute("SET statement_timeout = 0")
+        for text in (
+            "SET max_statement_time = 0",
+            "ALTER ROLE bob SET max_statement_time = 0",
+            "ALTER ROLE bob RESET max_statement_time",
+            "ALTER ROLE bob RESET ALL",
+        ):
+            with pytest.raises(psycopg.Error, match=r"cannot be changed by a session|permission denied"):
+                bob.execute(text.encode())
+        with pytest.raises(psycopg.errors.QueryCanceled, match="due to statement timeout"):
+            bob.execute(long.encode())
+        bob.execute("ALTER ROLE bob SET statement_timeout = '7s'")
+    with connect(environment, "bob") as bob, pytest.raises(psycopg.errors.QueryCanceled):
+        bob.execute(long.encode())
+    with pytest.raises(psycopg.OperationalError, match='"max_statement_time" cannot be changed by a session'):
+        psycopg.connect(f"{environment.dsn()} user=bob options='-c max_statement_time=0'")
+
+
+def test_the_limits_of_the_server_hold_for_all_but_the_operator(
+    environment: Environment, admin: psycopg.Connection
+) -> None:
+    operator = psycopg.connect(f"{environment.dsn()} port={environment.internal_port}", autocommit=True)
+    operator.execute("ALTER SYSTEM SET max_statement_time = '50ms'")
+    slow = "SELECT count(*) FROM generate_series(1, 20000000)"
+    with pytest.raises(psycopg.errors.QueryCanceled):
+        admin.execute("SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b")
+    assert operator.execute(slow.encode()).fetchone() == (20_000_000,)
+    operator.close()
+
+
+def test_a_setting_of_the_server_is_none_of_a_role(admin: psycopg.Connection) -> None:
+    with pytest.raises(psycopg.Error, match="cannot be changed by a session"):
+        admin.execute("ALTER ROLE bob SET webhook_concurrent_request_limit = 5")
+
+
 def test_passwords_are_shown_nowhere(environment: Environment, admin: psycopg.Connection) -> None:
     admin.execute("ALTER ROLE bob PASSWORD 'planted-password'")
     kept = environment.coordinator.catalog.state.role_named("bob")
