@@ -77,6 +77,7 @@ CATCH_ALL_HOMES: dict[str, str] = {
     "headwater/cluster/backfill.py": "a backfill's loop: a bug stops the tables of one batch, and is shown",
     "headwater/cluster/maintenance.py": "the loop of folds and drops: other tables need it as well",
     "headwater/http/statements.py": "statements by HTTP: a bug becomes XX000 with a reference number",
+    "headwater/coordinator/webhooks.py": "requests for one webhook: a bug is theirs, not those of others",
     "headwater/coordinator/hubs.py": "a hub's loop: those who wait for it are told",
     "headwater/coordinator/widening.py": "a table that cannot be cut over stays as it was; others are",
     "headwater/storage/loops.py": "loops of the environment begin again, and the log says why",

@@ -71,7 +71,7 @@ class Beside:
             while not running.done() and not submitted.cancel():
                 with suppress(asyncio.CancelledError):  # once is enough
                     await asyncio.wait([running], timeout=PLAN_STOP_S_MAX)
-            if not running.cancelled():
+            if running.done() and not running.cancelled():  # what had not begun is taken back, and not done
                 running.exception()  # looked at, so that nobody complains
             raise
         finally:

@@ -232,7 +232,7 @@ class Webhooks:
             by_table: dict[str, list[Request]] = {}
             for request in batch:
                 by_table.setdefault(request.item_id, []).append(request)
-            writing = [made for id_, some in by_table.items() if (made := await self._prepared(id_, some))]
+            writing = [made for id_, some in by_table.items() if (made := await self._contained(id_, some))]
             await self._append(writing)
             metrics.webhook_appended(self._coordinator.clock.monotonic_s() - begun_s)
         except HeadwaterError as error:
@@ -272,6 +272,17 @@ class Webhooks:
             _count(coordinator.controller.health.numbers.setdefault(each.item.id, Numbers()), each)
             _tell_all(each.requests, _OK)
             metrics.webhook_rows(each.row_count)
+
+    async def _contained(self, item_id: str, requests: list[Request]) -> _Writing | None:
+        """The same; what nobody foresaw in requests for one table is no matter of the others'."""
+        try:
+            return await self._prepared(item_id, requests)
+        except HeadwaterError:
+            raise
+        except Exception:
+            log.exception("requests made a webhook fail", table=item_id)
+            _tell_all(requests, _INTERNAL)
+            return None
 
     async def _prepared(self, item_id: str, requests: list[Request]) -> _Writing | None:
         """The rows of the requests that may come in; the others are answered."""

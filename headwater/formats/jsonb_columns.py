@@ -32,6 +32,8 @@ from headwater.formats.jsonb import Number, canonical_jsonb, print_value
 from headwater.formats.spans import Bytes, Mask, Numbers, bytes_of, joined_pieces, pieces_of, rows_of, spread
 
 _QUOTE, _BACKSLASH, _COLON, _ZERO, _SPACE, _MARK = 34, 92, 58, 48, 32, 1
+_ADJACENT: Final = bytes([_MARK, _MARK])
+"""Two values with nothing between them are no JSON: their numbers would be read as one."""
 _DIGITS_MAX: Final = 1_000
 _LITERAL: Final = r"^(?:true|false|null|-?(?:0|[1-9][0-9]{0,99})\.[0-9]{0,99}[1-9]|-[1-9][0-9]{0,99})$"
 _NEEDLESS_ZEROS: Final = (
@@ -240,7 +242,7 @@ def _canonical(text: str) -> str | None:
 
 def _plan(skeleton: bytes) -> _Plan | None:
     """How documents with a skeleton are put together; None for what is in doubt."""
-    if len(skeleton) > SKELETON_BYTES_MAX or b"\\u" in skeleton:
+    if len(skeleton) > SKELETON_BYTES_MAX or b"\\u" in skeleton or _ADJACENT in skeleton:
         return None
     return _cached_plan(skeleton) if len(skeleton) <= SKELETON_CACHED_BYTES_MAX else _new_plan(skeleton)
 

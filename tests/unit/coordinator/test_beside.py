@@ -17,6 +17,7 @@ from headwater.coordinator.beside import Beside, at_once
 from headwater.core import pace
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import UserError
+from headwater.core.limits import PLANS_CONCURRENT_MAX
 from tests.support.metadata import another_writes
 from tests.unit.coordinator.environment import Environment, in_environment
 
@@ -72,6 +73,21 @@ def test_work_that_is_cancelled_ends_before_whoever_waits_goes_on() -> None:
         with pytest.raises(asyncio.CancelledError):
             await waiting
         assert ended.is_set()
+        beside.close()
+
+    asyncio.run(story())
+
+
+def test_work_that_is_cancelled_before_it_begins_is_taken_back() -> None:
+    async def story() -> None:
+        beside = Beside()
+        working = [asyncio.create_task(beside.in_thread(_endless)) for _ in range(PLANS_CONCURRENT_MAX)]
+        queued = asyncio.create_task(beside.in_thread(_endless))
+        await asyncio.sleep(0)
+        for task in (queued, *working):
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
         beside.close()
 
     asyncio.run(story())
