@@ -9,7 +9,7 @@ Not here: what a kind does for it (sources/), how tables are read again (cluster
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -39,7 +39,7 @@ def resync_question(scope: DdlScope, source: Item, ingestion: Item) -> Question:
         raise UserError(
             f"cannot resync {source_type.title(kept)} sources",
             "0A000",
-            detail=f'Source "{scope.full_name(source)}" goes on from where it stands, or fails for good.',
+            detail=f'Source "{scope.full_name(source)}" continues from where it is, or fails for good.',
             hint="If it has failed, drop it and create it again.",
         )
     tables = {
@@ -70,19 +70,28 @@ class _Anew:
 def plan_resync(scope: DdlScope, ingestion: Item) -> Outcome:
     """A new beginning after a loss."""
     changes, notices = _resynced(scope, ingestion)
+    items = scope.state.exports_of(ingestion.id)
+    table_ids = [export.table_id for item in items for export in _exports(item)]
     return Outcome(
         "ALTER SOURCE",
         changes,
         notices=notices,
-        until=lambda coordinator: _begun_anew(coordinator, ingestion.id),
+        until=lambda coordinator: _begun_anew(coordinator, ingestion.id, table_ids),
     )
 
 
-async def _begun_anew(coordinator: Coordinator, ingestion_id: str) -> None:
-    """Until reads wait for the tables, and do not tell the old error any more; not for long."""
+async def _begun_anew(coordinator: Coordinator, ingestion_id: str, table_ids: Iterable[str]) -> None:
+    """Until reads wait for the tables, and do not tell the old errors any more; not for long."""
+    ledger = coordinator.ledger
+    ended = {id_: span for id_ in table_ids if (span := ledger.stopped(id_)) is not None}
+
+    def begun() -> bool:
+        old = any(ledger.stopped(id_) == span for id_, span in ended.items())
+        return ledger.failure(ingestion_id) is None and not old
+
     with suppress(TimeoutError):
         async with asyncio.timeout(RESYNC_WAIT_S_MAX):
-            await coordinator.controller.wait_for(lambda: coordinator.ledger.failure(ingestion_id) is None)
+            await coordinator.controller.wait_for(begun)
 
 
 def _resynced(scope: DdlScope, ingestion: Item) -> tuple[tuple[updates.Update, ...], tuple[Notice, ...]]:

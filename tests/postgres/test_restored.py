@@ -123,7 +123,7 @@ def test_a_table_that_was_created_again_is_followed_once_its_source_begins_anew(
         database.run("INSERT INTO moved VALUES ('again', 'good', 7)")
         check_failed(here, "moved", "table was dropped")
         here.run("ALTER SOURCE src RESYNC")
-        eventually(lambda: here.rows("SELECT id, felt, note FROM moved") == [(7, "good", "again")])
+        assert here.rows("SELECT id, felt, note FROM moved") == [(7, "good", "again")]
         database.run("UPDATE moved SET note = 'followed'")
         eventually(lambda: here.rows("SELECT id, felt, note FROM moved") == [(7, "good", "followed")])
         assert status(here, "bag")[0] == "running"
