@@ -296,7 +296,7 @@ def cluster(
 @_option(
     "--data-dir",
     type=DIRECTORY,
-    help="Kept: the next demo goes on from it. [default: data/demo, or data/demo-kafka]",
+    help="Kept, so that the next demo continues from it. [default: data/demo, or data/demo-kafka]",
 )
 @_option(
     "--kafka-dir",

@@ -216,7 +216,7 @@ def denied(state: CatalogState, who: Who, need: Need) -> UserError:
     """What is told to somebody who may not."""
     if who.role_id not in state.roles:
         return UserError(
-            f'role "{who.name}" was dropped', "42501", hint="Connect again, as a role that there is."
+            f'role "{who.name}" was dropped', "42501", hint="Connect again with a role that exists."
         )
     match need.what:
         case "SUPERUSER":

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("backfill")
 
-_ANEW = "The table is read anew, which needs nothing of you."
+_ANEW = "You need not do anything: the table is read again."
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,7 +175,7 @@ class Verification:
             raise UserError(
                 f'the upstream of table "{self._command.name}" cannot be read: {error.message}',
                 "58000",
-                hint="Mend it upstream, and run this again.",
+                hint="Fix it upstream, then run this again.",
             ) from error
         finally:
             prepared.close()

@@ -279,7 +279,7 @@ def _check_plans(change: Change, ids: Sequence[str]) -> None:
             plan_query(view.definition or "", names, SessionFacts())
         except UserError as error:
             raise change.refused(
-                f'view "{names.full_name(view)}" could not be read any more',
+                f'view "{names.full_name(view)}" can no longer be read',
                 error.sqlstate,
                 f"{error.message}.",
                 "Drop the view, or CREATE OR REPLACE it; then run the statement again.",

@@ -247,7 +247,7 @@ def _by_reference(
         raise UserError(
             f"{DIALECTS[answer.source_type].prefix}{option} option is unnecessary when no tables are added",
             "22023",
-            hint=f"Say it where the table is made: CREATE TABLE .. FROM SOURCE .. WITH ({option} (..))",
+            hint=f"Write it where the table is created: CREATE TABLE .. FROM SOURCE .. WITH ({option} (..))",
             position=columns[0].position,
         )
     by_path: dict[tuple[str, ...], tuple[str, ...]] = {}

@@ -202,8 +202,7 @@ class RetainedLogs:
         name = self._coordinator.full_name(self._coordinator.catalog.state.named_source(id_))
         return (
             "the upstream has let go of log that it needs",
-            f"What was lost cannot be read any more. ALTER SOURCE {name} RESYNC brings every table up to"
-            " date.",
+            f"What was lost can no longer be read. ALTER SOURCE {name} RESYNC brings every table up to date.",
         )
 
     def hint(self, id_: str) -> str | None:

@@ -45,7 +45,7 @@ def commit_state(
         raise TransientError(
             f'could not write the Delta log of "{root}": {_one_line(error)}',
             hint="Free space, or make the directory writable.  If its _delta_log is damaged, remove that"
-            " folder: the next fold writes it anew.",
+            " folder: the next fold writes a new one.",
         ) from error
 
 

@@ -94,7 +94,7 @@ ALTERED = {
     ),
     "ALTER TABLE t DROP CONSTRAINT t_pkey; ALTER TABLE t ADD PRIMARY KEY (id)": "its key (id) was dropped",
     "ALTER TABLE t RENAME COLUMN mood TO humour": "column mood is called humour now",
-    "ALTER PUBLICATION p SET TABLE t (id, code)": "column amount is not published any more",
+    "ALTER PUBLICATION p SET TABLE t (id, code)": "column amount is no longer published",
     "ALTER PUBLICATION p SET TABLE t WHERE (id > 3)": (
         "the publication has the row filter (id > 3) for it now"
     ),

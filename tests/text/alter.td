@@ -220,7 +220,7 @@ ALTER SOURCE
 
 ! ALTER SOURCE auction RESYNC;
 0A000: cannot resync multi-output load generator sources
-DETAIL: Source "materialize.$schema.auction" goes on from where it stands, or fails for good.
+DETAIL: Source "materialize.$schema.auction" continues from where it is, or fails for good.
 HINT: If it has failed, drop it and create it again.
 
 = ALTER SOURCE IF EXISTS nothing RESYNC;

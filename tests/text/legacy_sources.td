@@ -782,7 +782,7 @@ NOTICE: source "house" already exists, skipping
 
 ! CREATE SUBSOURCE x (a int) OF SOURCE house WITH (EXTERNAL REFERENCE = bids);
 0A000: CREATE SUBSOURCE statements are not supported
-HINT: CREATE TABLE x FROM SOURCE .. (REFERENCE ..) makes a table from a source.
+HINT: CREATE TABLE x FROM SOURCE .. (REFERENCE ..) creates a table from a source.
 
 ! CREATE SUBSOURCE x (a int) WITH (PROGRESS = true);
 0A000: CREATE SUBSOURCE statements are not supported
@@ -820,7 +820,7 @@ HINT: SHOW REFERENCES ON a_source
 
 ! CREATE SOURCE x FROM POSTGRES CONNECTION pg (PUBLICATION 'p', TEXT COLUMNS (public.t.e));
 22023: POSTGRES source validation: TEXT COLUMNS option is unnecessary when no tables are added
-HINT: Say it where the table is made: CREATE TABLE .. FROM SOURCE .. WITH (TEXT COLUMNS (..))
+HINT: Write it where the table is created: CREATE TABLE .. FROM SOURCE .. WITH (TEXT COLUMNS (..))
 
 ! CREATE SOURCE x FROM POSTGRES CONNECTION pg (PUBLICATION 'p', EXCLUDE COLUMNS (t.e));
 22023: POSTGRES source validation: EXCLUDE COLUMNS option is unnecessary when no tables are added

@@ -88,7 +88,8 @@ def _check_no_columns(dialect: Dialect, upstream: Upstream) -> None:
             raise UserError(
                 f"{dialect.prefix}{option} option is unnecessary when no tables are added",
                 "22023",
-                hint=f"Say it where the table is made: CREATE TABLE .. FROM SOURCE .. WITH ({option} (..))",
+                hint="Write it where the table is created: CREATE TABLE .. FROM SOURCE .."
+                f" WITH ({option} (..))",
                 position=columns[0].position,
             )
 

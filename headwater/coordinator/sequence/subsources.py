@@ -137,5 +137,5 @@ def refuse_subsource(scope: DdlScope, statement: CreateSubsource) -> Outcome:
     raise UserError(
         "CREATE SUBSOURCE statements are not supported",
         "0A000",
-        hint=f"CREATE TABLE {statement.name} FROM SOURCE .. (REFERENCE ..) makes a table from a source.",
+        hint=f"CREATE TABLE {statement.name} FROM SOURCE .. (REFERENCE ..) creates a table from a source.",
     )

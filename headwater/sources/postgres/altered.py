@@ -76,7 +76,7 @@ def _moved(pinned: Pinned, schema: str, name: str) -> str | None:
 
 def _of_column(pinned: _Part, now: ColumnFacts | None, unpublished: bool) -> str | None:
     if now is None:
-        return "is not published any more" if unpublished else "was dropped"
+        return "is no longer published" if unpublished else "was dropped"
     if now.name != pinned["name"]:
         return f"is called {now.name} now"
     if pinned["not_null"] and not now.not_null:
@@ -88,7 +88,7 @@ def _of_column(pinned: _Part, now: ColumnFacts | None, unpublished: bool) -> str
 
 def _of_shape(pinned: _Part, now: RelationColumn | None) -> str | None:
     if now is None:
-        return "was dropped or renamed, or is not published any more"
+        return "was dropped or renamed, or is no longer published"
     if pinned["text"] or (pinned["type_oid"], pinned["typmod"]) == (now.type_oid, now.typmod):
         return None
     return _retyped(pinned, _type_name(now.type_oid, now.typmod))

@@ -146,7 +146,7 @@ class Facts:
 
 
 RESYNC: Final = (
-    "What was lost cannot be read any more. ALTER SOURCE {source} RESYNC begins anew and brings every table"
+    "What was lost can no longer be read. ALTER SOURCE {source} RESYNC starts over and brings every table"
     " up to date."
 )
 UNLOGGED: Final = "table is UNLOGGED, so that its changes are missing"

@@ -85,6 +85,6 @@ def retyped(pinned: Pinned, columns: tuple[str, ...]) -> str:
     table, oid = pinned.reference["table"], pinned.reference["oid"]
     return (
         f"incompatible schema change: {', '.join(columns)} of source table {table} with oid"
-        f" {oid} got another type, so that old rows are not found by their texts any more."
+        f" {oid} now has a different type, so that old rows can no longer be found by their texts."
         " Drop the table and create it again"
     )

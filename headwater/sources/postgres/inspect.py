@@ -209,7 +209,7 @@ def check_room(facts: Facts, connection: Mapping[str, Any], others: Sequence[Opt
                 "53400",
                 detail=f"A source needs one, and all that {setting} allows are taken."
                 f"{reserved if named else ''}",
-                hint=f"In the upstream: end what nobody needs (see {view}), or raise {setting}"
+                hint=f"In the upstream: drop what is not needed (see {view}), or raise {setting}"
                 " and restart the server.",
             )
 
@@ -260,7 +260,7 @@ def _inspect(
 ) -> Facts:
     row = connection.execute(_SERVER, (publication,)).fetchone()
     if row is None:
-        raise TransientError("the server told nothing about itself")
+        raise TransientError("the upstream returned no row about itself")
     database, user, system_id, timeline, wal_level, recovering, slots, slots_max, *rest = row
     senders, unchecked, known, *published = rest
     version = connection.info.server_version

@@ -84,8 +84,8 @@ log = structlog.get_logger("postgres")
 
 SOURCE_TYPE: Final = "postgres"
 _REMADE: Final = (
-    "The log of the time without it cannot be read any more. When it is there again,"
-    " ALTER SOURCE {source} RESYNC begins anew and brings every table up to date."
+    "What was written without it can no longer be read. Once it exists again,"
+    " ALTER SOURCE {source} RESYNC starts over and brings every table up to date."
 )
 _NOT_UTF8: Final = (
     "A value upstream cannot be converted to UTF-8, and the stream cannot pass it: fix the value, then drop"

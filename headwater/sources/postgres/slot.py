@@ -32,7 +32,7 @@ log = structlog.get_logger("postgres")
 NO_SLOT_LEFT: Final = b"53400"
 MAKE_ROOM: Final = (
     "In the upstream: drop slots that nobody needs (see pg_replication_slots), or raise"
-    " max_replication_slots and restart the server; the source then goes on by itself."
+    " max_replication_slots and restart the server; the source then continues by itself."
 )
 
 

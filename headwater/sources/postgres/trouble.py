@@ -11,7 +11,7 @@ from typing import Final
 
 from headwater.core.errors import TransientError
 
-AGAIN: Final = "Nothing is lost: the source goes on by itself once the upstream can be reached again."
+AGAIN: Final = "Nothing is lost: the source continues by itself once the upstream can be reached again."
 
 _SEVERITY: Final = re.compile(r"^(?:[A-Z_]+: \[libpq\] .*: )?(?:ERROR|FATAL|PANIC):  ")
 """Before it ADBC says what it was about to do."""

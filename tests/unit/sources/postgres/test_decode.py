@@ -174,7 +174,7 @@ def test_changes_are_read_in_the_shape_they_were_written_in() -> None:
     assert decoded(stream.segment(messages), stream.export()) == [("+", 1, "a"), ("+", 2, "b")]
 
 
-GONE = "column name was dropped or renamed, or is not published any more"
+GONE = "column name was dropped or renamed, or is no longer published"
 
 
 @pytest.mark.parametrize(
@@ -369,7 +369,7 @@ def test_texts_of_another_type_are_followed_until_a_row_must_be_found_by_them() 
     alike = in_transaction(stream.relation([("id", 23), ("name", 1043)]), stream.delete(old=(1, "a")))
     assert decoded(stream.segment(alike), as_text) == [("-", 1, "a")]
     (error,) = decoded(stream.segment(changed), as_text)
-    assert "name of source table t with oid 16384 got another type" in str(error)
+    assert "name of source table t with oid 16384 now has a different type" in str(error)
 
 
 def test_what_was_received_are_the_messages_of_the_table_whatever_becomes_of_them() -> None:
