@@ -167,7 +167,7 @@ install_kafka() {
 }
 
 install_mysql() {
-    local cache made
+    local cache made mirror
     { [ -x /usr/sbin/mariadbd ] && command -v mariadb >/dev/null; } ||
         # Without the package that starts a server of its own.
         install_system MariaDB mariadb-server-core mariadb-client-core
@@ -184,8 +184,10 @@ install_mysql() {
         # shellcheck disable=SC2064  # this folder, whatever the name means then
         trap "rm -rf '$made'" EXIT
         chmod 755 "$made"
+        # From where this system has its own packages.
+        mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Label: Debian' | sed -n 1p)
         debootstrap --variant=minbase --include=mysql-server-core,mysql-client-core sid "$made" \
-            http://deb.debian.org/debian >"$made.log" 2>&1 || {
+            ${mirror:+"$mirror"} >"$made.log" 2>&1 || {
             tail -n 20 "$made.log" >&2
             say "MySQL could not be fetched; $made.log says more"
             exit 1

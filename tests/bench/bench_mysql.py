@@ -47,7 +47,7 @@ def upstream(request: pytest.FixtureRequest) -> Iterator[MysqlServer]:
         )
         rows = 1
         while rows < SNAPSHOT_ROWS:
-            more = min(rows, SNAPSHOT_ROWS - rows)
+            more = min(rows, SNAPSHOT_ROWS - rows, 100_000)
             server.run(
                 f"INSERT INTO shop.big SELECT id + {rows}, MD5(id + {rows}), MD5(id + {rows + 1}),"
                 f" (id + {rows}) * 7, NOW(6) FROM shop.big WHERE id <= {more}"
