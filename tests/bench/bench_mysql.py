@@ -24,6 +24,7 @@ from tests.support.server import HeadwaterServer, eventually
 SNAPSHOT_ROWS = 2_000_000
 WITHIN_S = 600.0
 WATCH_S = 20.0
+TEXT = "LEFT(SHA2({}, 256), 32)"  # newer MySQLs have no MD5
 TITLES = {"mysql": "MySQL 9", "mariadb": "MariaDB 10.11"}
 
 
@@ -43,14 +44,15 @@ def upstream(request: pytest.FixtureRequest) -> Iterator[MysqlServer]:
             " at TIMESTAMP(6) NOT NULL)",
             "CREATE TABLE shop.events (id BIGINT AUTO_INCREMENT PRIMARY KEY, n INT,"
             " at TIMESTAMP(6) NOT NULL)",
-            "INSERT INTO shop.big VALUES (1, MD5(1), MD5(2), 7, NOW(6))",
+            f"INSERT INTO shop.big VALUES (1, {TEXT.format(1)}, {TEXT.format(2)}, 7, NOW(6))",
         )
         rows = 1
         while rows < SNAPSHOT_ROWS:
             more = min(rows, SNAPSHOT_ROWS - rows, 100_000)
             server.run(
-                f"INSERT INTO shop.big SELECT id + {rows}, MD5(id + {rows}), MD5(id + {rows + 1}),"
-                f" (id + {rows}) * 7, NOW(6) FROM shop.big WHERE id <= {more}"
+                f"INSERT INTO shop.big SELECT id + {rows}, {TEXT.format(f'id + {rows}')},"
+                f" {TEXT.format(f'id + {rows + 1}')}, (id + {rows}) * 7, NOW(6)"
+                f" FROM shop.big WHERE id <= {more}"
             )
             rows += more
         server.run("ANALYZE TABLE shop.big")
