@@ -22,8 +22,8 @@ from headwater.sources.mysql.rows import read_rows
 from headwater.sources.mysql.stream import open_stream
 from headwater.sources.mysql.table_map import TableMaps
 from tests.bench.figures import Figures
-from tests.mysql.binlog import SERVER_ID, Log, columns_of, pieces
 from tests.support.mysql import FLAVOURS, MysqlServer, running
+from tests.support.mysql_log import SERVER_ID, Log, columns_of, pieces
 
 ROWS = 60_000
 UPDATES = 3

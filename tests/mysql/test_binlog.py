@@ -18,10 +18,10 @@ from headwater.sources.mysql.protocol import Diverged, Ended, ServerIdTaken
 from headwater.sources.mysql.rows import read_rows
 from headwater.sources.mysql.stream import BinlogStream, open_stream
 from headwater.sources.mysql.transactions import Ends, begun, parse_query, parse_xa_prepare
-from tests.mysql.binlog import SERVER_ID, WAIT_S_MAX, Log, columns_of, executed, rows_of
 from tests.mysql.database import Database
 from tests.mysql.every_type import make_all_types, types_of
 from tests.support.mysql import MysqlServer
+from tests.support.mysql_log import SERVER_ID, WAIT_S_MAX, Log, columns_of, executed, rows_of
 
 STATEMENTS = (
     "INSERT IGNORE INTO a SELECT %s + seq.n, IF(seq.n %% 3, REPEAT('ü', seq.n), NULL), seq.n, seq.n / 7, "

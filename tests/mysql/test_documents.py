@@ -8,9 +8,9 @@ import random
 from typing import Any
 
 from headwater.sources.mysql import events as kinds
-from tests.mysql.binlog import Log
 from tests.mysql.database import Database
 from tests.support.mysql import MysqlServer
+from tests.support.mysql_log import Log
 
 
 def random_document(chance: random.Random, depth: int = 0) -> Any:

@@ -20,10 +20,10 @@ from headwater.sources.mysql.rows import read_rows
 from headwater.sources.mysql.stream import Checker, open_stream
 from headwater.sources.mysql.table_map import TableMaps
 from headwater.sources.mysql.transactions import Ends, begun, parse_query, parse_xa_prepare
-from tests.mysql.binlog import SERVER_ID, Log, columns_of, pieces
 from tests.mysql.database import Database
 from tests.mysql.every_type import make_all_types
 from tests.support.mysql import MysqlServer
+from tests.support.mysql_log import SERVER_ID, Log, columns_of, pieces
 
 CHANGES = 1500
 DECODED = 300
