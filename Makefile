@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 INSTALLED := .venv/.installed-$(shell cat requirements.txt pyproject.toml | sha256sum | cut -c1-16)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java classes postgresql kafka mysql fmt check unit test bench bench-postgres bench-versioning bench-kafka bench-mysql bench-webhooks fuzz soak chaos chaos-kafka demo demo-kafka lock
+.PHONY: help setup java classes postgresql kafka mysql fmt check unit test bench bench-postgres bench-versioning bench-kafka bench-mysql bench-webhooks fuzz soak chaos chaos-mysql chaos-kafka demo demo-kafka lock
 
 help: ## print this manual
 	@echo "Headwater: make demo shows it, make test proves it; both install what they need."
@@ -88,6 +88,9 @@ soak: setup postgresql ## eight busy sources for two hours, or for HEADWATER_SOA
 
 chaos: setup postgresql ## random writers, cuts, schema changes and kills for an hour, or HEADWATER_CHAOS_S=seconds
 	$(LONG) -o python_files='chaos_*.py' tests/postgres
+
+chaos-mysql: setup mysql ## the same of MySQL and MariaDB
+	$(LONG) -o python_files='chaos_*.py' tests/mysql
 
 chaos-kafka: setup kafka ## the same of topics, their brokers and their registry
 	$(LONG) -o python_files='chaos_*.py' tests/kafka

@@ -29,7 +29,6 @@ from headwater.core.points import Point, Widened
 from headwater.formats.arrow import arrow_type, read_schema
 from headwater.sources.contract import Export, ReadPart, Reset
 from headwater.sources.flawed import RowFlaws
-from headwater.sources.mysql import events as log
 from headwater.sources.mysql.altered import said
 from headwater.sources.mysql.events import Booleans, Events, Integers, is_rows
 from headwater.sources.mysql.facts import ColumnFacts, Flavour
@@ -37,7 +36,7 @@ from headwater.sources.mysql.gtid import Gtid, parse_gtids
 from headwater.sources.mysql.rows import RowChanges, Tuples, read_rows
 from headwater.sources.mysql.statements import Effect, read_statement
 from headwater.sources.mysql.table_map import TableMap, TableMaps
-from headwater.sources.mysql.transactions import Begun, begun, parse_query
+from headwater.sources.mysql.transactions import Begun, begun, parse_query, statements_of
 from headwater.sources.mysql.values import stored
 
 _BATCH_EVENTS: Final = 65_536
@@ -127,11 +126,8 @@ class _Stretch:
     def _truncations(self) -> dict[tuple[str, str], int]:
         """By table: the last event that empties it."""
         found: dict[tuple[str, str], int] = {}
-        for number in self.events.of_kind(log.QUERY).tolist():
-            event = self.events.event(number)
-            if b"trunc" not in event.lower():
-                continue
-            query = parse_query(event)
+        for number in statements_of(self.events).tolist():
+            query = parse_query(self.events.event(number))
             text = query.sql.decode(errors="replace")
             statement = read_statement(query.schema, text, self.segment.folded)
             if statement is not None and statement.effect is Effect.TRUNCATED:

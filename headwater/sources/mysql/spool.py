@@ -39,11 +39,17 @@ from headwater.sources.mysql.facts import Flavour
 from headwater.sources.mysql.gtid import Gtid
 from headwater.sources.mysql.statements import Effect, Name, Statement, is_rollback, read_statement
 from headwater.sources.mysql.table_map import TableMaps
-from headwater.sources.mysql.transactions import Begun, Ends, begun, parse_query, parse_xa_prepare
+from headwater.sources.mysql.transactions import (
+    Begun,
+    Ends,
+    begun,
+    parse_query,
+    parse_xa_prepare,
+    statements_of,
+)
 from headwater.sources.mysql.trouble import RESYNC
 
 _INCIDENT: Final = "the server says that its binary log lacks changes that were made (an incident event)"
-_BEGIN: Final = int.from_bytes(b"\0BEGIN", "little")
 
 
 class Transaction(NamedTuple):
@@ -176,9 +182,7 @@ class Spool:
     def _remark(self, arrived: _Arrived) -> set[Name]:
         """Keeps statements beside the changes of rows; the tables that they empty."""
         piece, emptied = arrived.piece, set[Name]()
-        queries = piece.of_kind(log.QUERY)
-        opening = piece.numbers(piece.ends[queries] - 6, 6) == _BEGIN
-        for number in queries[~opening].tolist():
+        for number in statements_of(piece).tolist():
             query = parse_query(piece.event(number))
             if is_rollback(query.sql):
                 self._doubt(arrived, number, "ROLLBACK")

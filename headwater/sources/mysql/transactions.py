@@ -187,7 +187,7 @@ class Ends:
         kinds = events.kinds
         ends: Booleans = np.isin(kinds, (XID, XA_PREPARE))
         queries = np.flatnonzero(kinds == QUERY)
-        plain = self._begins(events, queries)
+        plain = _begins(events, queries)
         opening = np.zeros(len(events), np.int8)  # 1: a transaction that is closed; -1: one statement
         gtids = events.of_kind(MARIADB_GTID)
         alone = events.array[events.starts[gtids] + HEADER + 12] & _STANDALONE != 0
@@ -210,13 +210,19 @@ class Ends:
             self._open = bool(opening[told[-1]] == 1)
         return ends
 
-    @staticmethod
-    def _begins(events: Events, queries: Integers) -> Booleans:
-        """Statements that are BEGIN, which most are."""
-        tails = events.ends[queries]
-        begin = events.numbers(tails - 5, 5) == int.from_bytes(b"BEGIN", "little")
-        found: Booleans = begin & (events.array[tails - 6] == 0)
-        return found
+
+def statements_of(events: Events) -> Integers:
+    """The numbers of statements, but for BEGIN."""
+    queries = events.of_kind(QUERY)
+    return queries[~_begins(events, queries)]
+
+
+def _begins(events: Events, queries: Integers) -> Booleans:
+    """Statements that are BEGIN, which most are."""
+    tails = events.ends[queries]
+    begin = events.numbers(tails - 5, 5) == int.from_bytes(b"BEGIN", "little")
+    found: Booleans = begin & (events.array[tails - 6] == 0)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,67 @@
+"""A cluster that dies at any place leaves everything equal.
+
+Method: a server with armed failpoints, under writes; what dies starts again by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headwater.observe.failpoints import FAILPOINTS, FOLDER_VARIABLE
+from tests.mysql.following import following
+from tests.mysql.randomized import RESUME_S_MAX, SCHEMA, TRIPLE, Far, Triples
+from tests.support.mysql import MysqlServer
+from tests.support.server import QUICK_SPARK, HeadwaterServer, eventually
+
+
+@pytest.fixture
+def armed(tmp_path: Path) -> Path:
+    """Where a file arms a failpoint."""
+    folder = tmp_path / "armed"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def dying_server(tmp_path: Path, armed: Path) -> Iterator[HeadwaterServer]:
+    made = HeadwaterServer(
+        tmp_path / "data", spark_conf=QUICK_SPARK, environment={FOLDER_VARIABLE: str(armed)}
+    )
+    try:
+        yield made.start()
+    finally:
+        made.stop()
+
+
+@pytest.mark.timeout(600)
+def test_a_death_at_every_failpoint_under_writes_leaves_everything_equal(
+    dying_server: HeadwaterServer, mysql: MysqlServer, armed: Path
+) -> None:
+    names = [
+        name
+        for name in FAILPOINTS
+        if name.partition(".")[0] in ("ingestion", "backfill", "ledger") and "restart" not in name
+    ]
+    assert len(names) > 10
+    database = Far(mysql)
+    with following(dying_server, database, *SCHEMA) as here:
+        for table in (*TRIPLE, "keyed", "free"):
+            here.create_table(table)
+        writer = Triples(database, 1)
+        writer.start()
+        for name in names:
+            failing = armed / name
+            failing.write_text("exit")
+            if name.startswith("backfill") or name.endswith("join"):
+                for table in ("keyed", "free"):
+                    here.run(f"DROP TABLE {table}")
+                    here.create_table(table)
+            eventually(lambda: not failing.exists(), within_s=RESUME_S_MAX)  # noqa: B023
+        writer.stop()
+        for table in (*TRIPLE, "keyed", "free"):
+            here.follows(table)
+    database.close()
+    database.proxy.close()
