@@ -487,10 +487,12 @@ def test_every_test_is_reached_by_make() -> None:
         ("tests/chaos/", "soak_*.py"),
         ("tests/postgres/", "chaos_*.py"),
         ("tests/kafka/", "chaos_*.py"),
+        ("tests/mysql/", "chaos_*.py"),
     )
     assert re.search(r"python_files='soak_\*\.py' tests/chaos", makefile)
     assert re.search(r"python_files='chaos_\*\.py' tests/postgres", makefile)
     assert re.search(r"python_files='chaos_\*\.py' tests/kafka", makefile)
+    assert re.search(r"python_files='chaos_\*\.py' tests/mysql", makefile)
     expect_none([path for path in texts() if "/bench_" in path and f"\t$(LONG) {path}\n" not in makefile])
     offending = [
         module.path
