@@ -2,7 +2,7 @@
 
 Method: a real server has a log of one-row transactions, and of statements that change many rows.  All of it
 is read over the network, checked, and decoded to Arrow, every column of every image; mysql-replication reads
-the same log and hands out the same rows as dicts.
+the same log of MySQL and hands out the same rows as dicts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.bench.figures import Figures
 from tests.support.mysql import FLAVOURS, MysqlServer, running
 from tests.support.mysql_log import SERVER_ID, Log, columns_of, pieces
 
-ROWS = 60_000
+ROWS = 20_000
 UPDATES = 3
 CHANGES = ROWS * (1 + UPDATES)
 RATE_MIN = 60_000
@@ -55,7 +55,6 @@ def server(request: pytest.FixtureRequest) -> Iterator[MysqlServer]:
 
 def fill(server: MysqlServer) -> None:
     """One transaction for each row; then some that change all rows."""
-    server.run("CREATE DATABASE shop", _ORDERS)
     with server.connect(database="shop") as session, session.cursor() as cursor:
         for number in range(ROWS):
             cursor.execute(f"INSERT INTO orders VALUES {_ROW}", (number,) * 4)
@@ -102,7 +101,6 @@ def by_replication(server: MysqlServer, log: Log) -> int:
         blocking=False,
         resume_stream=True,
         auto_position=str(log.start),
-        is_mariadb=server.flavour == "mariadb",
     )
     found = 0
     for event in reader:
@@ -112,6 +110,7 @@ def by_replication(server: MysqlServer, log: Log) -> int:
 
 
 def test_binary_log(server: MysqlServer, figures: Figures) -> None:
+    server.run("CREATE DATABASE shop", _ORDERS)
     log = Log(server)
     fill(server)
     facts = columns_of(server, "shop", "orders")
@@ -121,13 +120,17 @@ def test_binary_log(server: MysqlServer, figures: Figures) -> None:
         assert decoded(server, log, facts) == CHANGES
         took.append(time.monotonic() - began)
     ours_s = sorted(took)[1]
+    rate = CHANGES / ours_s
+    if server.flavour == "mariadb":
+        what = f"MariaDB: {CHANGES:,} changes in the log, decoded to Arrow"
+        figures.add(what, f"{rate:,.0f} changes/s", f"{RATE_MIN:,}", rate >= RATE_MIN)
+        return
     began = time.monotonic()
     assert by_replication(server, log) == CHANGES
     theirs_s = time.monotonic() - began
-    title = "MySQL" if server.flavour == "mysql" else "MariaDB"
-    rate, times = CHANGES / ours_s, theirs_s / ours_s
+    times = theirs_s / ours_s
     figures.add(
-        f"{title}: {CHANGES:,} changes in the log, decoded to Arrow, beside mysql-replication",
+        f"MySQL: {CHANGES:,} changes in the log, decoded to Arrow, beside mysql-replication",
         f"{rate:,.0f} changes/s; {times:.1f} times (mysql-replication {CHANGES / theirs_s:,.0f})",
         f"{RATE_MIN:,}; {TIMES_MIN} times",
         rate >= RATE_MIN and times >= TIMES_MIN,
