@@ -462,6 +462,8 @@ BINLOG_PIECE_BYTES = 1024 * 1024
 """What has come of the log is handed on in pieces of about so much."""
 BINLOG_HEARTBEAT_S = 5
 """A server with nothing to send says so this often."""
+BINLOG_SILENCE_S_MAX = 15.0
+"""A server that has said nothing for so long cannot be heard any more; an answer is waited for as long."""
 BINLOG_READ_S = 0.1
 """How long whoever receives the log waits for more of it before it looks whether it is to end."""
 BINLOG_WAITING_BYTES_MAX = 512 * 2**20

@@ -31,7 +31,12 @@ from pymysql.connections import Connection
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import DefiniteError, HeadwaterError, TransientError
 from headwater.core.frontier import Frontier
-from headwater.core.limits import BINLOG_READ_S, UPSTREAM_HIDDEN_S_MAX, UPSTREAM_VALIDATE_S_MAX
+from headwater.core.limits import (
+    BINLOG_READ_S,
+    BINLOG_SILENCE_S_MAX,
+    UPSTREAM_HIDDEN_S_MAX,
+    UPSTREAM_VALIDATE_S_MAX,
+)
 from headwater.sources.contract import Export, Looked, Options, ReadPart, Secrets, Waits
 from headwater.sources.mysql.connection import close, connect
 from headwater.sources.mysql.decode import Shown
@@ -95,7 +100,7 @@ class MysqlReader:
         self._scratch = scratch
         self._watched: frozenset[Name] | None = None  # None: all tables
         self._last = stands_at.last if isinstance(stands_at, GtidFrontier) else None
-        self._control = connect(options["connection"], secrets)
+        self._control = connect(options["connection"], secrets, answer_s_max=BINLOG_SILENCE_S_MAX)
         try:
             facts = self._server()
             executed = parse_gtids(facts.flavour, facts.executed)

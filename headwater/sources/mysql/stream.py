@@ -19,7 +19,7 @@ import numpy as np
 import pymysql
 
 from headwater.core.clock import SYSTEM_CLOCK
-from headwater.core.limits import BINLOG_PIECE_BYTES, UPSTREAM_SILENCE_S_MAX
+from headwater.core.limits import BINLOG_PIECE_BYTES, BINLOG_SILENCE_S_MAX
 from headwater.sources.mysql import events as kinds
 from headwater.sources.mysql.events import ARTIFICIAL, HEADER, Events
 from headwater.sources.mysql.expand import expanded
@@ -74,7 +74,7 @@ class BinlogStream:
             return self._ready.popleft()
         data = self._receive(wait_s)
         if data is None:
-            if SYSTEM_CLOCK.monotonic_s() - self.heard_at > UPSTREAM_SILENCE_S_MAX:
+            if SYSTEM_CLOCK.monotonic_s() - self.heard_at > BINLOG_SILENCE_S_MAX:
                 raise Ended("the server has not sent anything for too long")
             return None
         self.heard_at = SYSTEM_CLOCK.monotonic_s()
