@@ -6,6 +6,8 @@ the upstreams, whoever may read them on this machine or in a copy of its disk.  
     umask 077          of every process that writes there, Spark's and its Python workers' included
     mode 0700          of the data directory itself, at every start, whatever it was before
 
+A process that crashes leaves no core file, wherever that would be.
+
 A directory that an earlier version has left open is closed at the next start: it, and what lies in it at
 the first level, the metadata database above all.  What lies deeper is out of reach behind those.
 
@@ -15,6 +17,7 @@ Not here: values of secrets, which are encrypted besides (secrets.py).
 from __future__ import annotations
 
 import os
+import resource
 import stat
 from pathlib import Path
 from typing import Final
@@ -31,9 +34,16 @@ def write_privately() -> None:
     os.umask(_OTHERS)
 
 
+def leave_no_core() -> None:
+    """What a crash leaves behind has no memory in it: passwords and keys are there as they are."""
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, most))
+
+
 def close_to_others(data_dir: Path) -> tuple[str, ...]:
     """Make the data directory, or take it away from others; says what had been open to them."""
     write_privately()
+    leave_no_core()
     try:
         data_dir.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
         opened = [path for path in (data_dir, *sorted(data_dir.iterdir())) if _open_to_others(path)]

@@ -11,6 +11,7 @@ import asyncio
 import base64
 import json
 import os
+import resource
 import ssl
 import subprocess
 from collections.abc import Iterator
@@ -53,6 +54,7 @@ class Guarded:
             "TLS_CLIENT_CA": directory / "ca.crt",
         }
         environment = {f"HEADWATER_SERVER_{name}": str(value) for name, value in option.items()}
+        resource.setrlimit(resource.RLIMIT_CORE, resource.getrlimit(resource.RLIMIT_CORE)[1:] * 2)
         self.server = HeadwaterServer(directory / "data", spark_conf=QUICK_SPARK, environment=environment)
         self.context = ssl.create_default_context(cafile=directory / "ca.crt")
 
@@ -196,6 +198,16 @@ def test_the_operator_is_asked_for_nothing(guarded: Guarded) -> None:
         assert connection.execute("SHOW is_superuser").fetchone() == ("on",)
 
 
+def test_a_crash_would_leave_no_memory_behind(guarded: Guarded) -> None:
+    server = guarded.server.process
+    assert server is not None
+    cluster = eventually(guarded.server.cluster_pid)
+    for pid in (server.pid, cluster):
+        limits = Path(f"/proc/{pid}/limits").read_text().splitlines()
+        (core,) = [line for line in limits if line.startswith("Max core file size")]
+        assert core.split()[4] == "0"
+
+
 def test_a_certificate_is_renewed_while_the_server_runs(guarded: Guarded) -> None:
     def shown() -> str:
         return ssl.get_server_certificate(("localhost", guarded.server.http_port))
@@ -289,6 +301,9 @@ _TAKES_VALUES = (
     "CREATE SECRET other AS 'planted-' || 1/0",
     "CREATE CONNECTION c TO POSTGRES (HOST 'h', USER 'u', PASSWORD 'planted-inline', DATABASE 'd')",
     "CREATE CONNECTION c TO POSTGRES (HOST 'h', USER 'u', PASSWORD SECRET kept) WITH (VALIDATE = false)",
+    "CREATE TABLE hook FROM WEBHOOK BODY FORMAT TEXT CHECK (WITH (BODY, SECRET kept) body::int = kept::int)",
+    "EXPLAIN SELECT 1 WHERE EXISTS (SELECT FROM hook)",
+    "SHOW CREATE TABLE hook",
     "CREATE ROLE planned LOGIN PASSWORD 'planted-role'",
     "CREATE ROLE planned LOGIN PASSWORD 'planted-twice'",
     "ALTER ROLE planned PASSWORD 'planted-new'",
@@ -326,6 +341,10 @@ def test_nothing_secret_is_anywhere(guarded: Guarded) -> None:
         dump = subprocess.run(
             ["pg_dumpall", "-d", guarded.dsn(), "--schema-only"], capture_output=True, text=True, check=False
         )
+    with pytest.raises(HTTPError) as told:
+        guarded.https("/api/webhook/materialize/public/hook", "not a number")
+    errors.append(told.value.read().decode())
+    assert told.value.code == 400
     metrics = guarded.https("/metrics")
     guarded.server.kill_environment()
     log = guarded.server.log_path.read_text()
