@@ -33,10 +33,11 @@ from headwater.sources.mysql.altered import said
 from headwater.sources.mysql.events import Booleans, Events, Integers, is_rows
 from headwater.sources.mysql.facts import ColumnFacts, Flavour
 from headwater.sources.mysql.gtid import Gtid, parse_gtids
-from headwater.sources.mysql.rows import RowChanges, Tuples, read_rows
+from headwater.sources.mysql.rows import IncompleteRows, RowChanges, Tuples, read_rows
 from headwater.sources.mysql.statements import Effect, read_statement
 from headwater.sources.mysql.table_map import TableMap, TableMaps
 from headwater.sources.mysql.transactions import Begun, begun, parse_query, statements_of
+from headwater.sources.mysql.trouble import READ_AGAIN
 from headwater.sources.mysql.values import stored
 
 _BATCH_EVENTS: Final = 65_536
@@ -192,10 +193,12 @@ class _Stretch:
         wanted = {place for place in places if place is not None}
         try:
             changes = read_rows(self.events, numbers, table_map, wanted)
+            return _Made(self, export, changes, places, columns).batch()
+        except IncompleteRows as error:
+            at = self.gtid(int(numbers[0]))
+            raise DefiniteError(".".join(export.reference), at, str(error), READ_AGAIN, True) from error
         except ValueError as error:
             raise self.error(export, int(numbers[0]), str(error)) from error
-        made = _Made(self, export, changes, places, columns)
-        return made.batch()
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,10 @@ from headwater.sources.mysql.tuples import TupleColumn
 _SPOILED: Final = "a row in the binary log does not end where its event does"
 
 
+class IncompleteRows(ValueError):
+    """Images do not have all columns: somebody's session does not log them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tuples:
     """Images of rows, in the order of the log."""
@@ -238,7 +242,7 @@ class _Image:
         for place, column in enumerate(table_map.columns):
             if not present[place // 8] >> place % 8 & 1:
                 if place in places:
-                    raise ValueError(
+                    raise IncompleteRows(
                         f"the binary log does not have {_shown(table_map, place)} of all rows: "
                         "binlog_row_image was not FULL"
                     )

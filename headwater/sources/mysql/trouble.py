@@ -23,6 +23,8 @@ RESYNC: Final = (
     " up to date."
 )
 
+READ_AGAIN: Final = "Read it without AS OF, or at a later timestamp: the table is read again by itself."
+
 DRIVER_ERRORS: Final = (pymysql.Error, OSError)
 """What a connection may raise while it is used."""
 

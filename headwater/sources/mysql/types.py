@@ -13,6 +13,7 @@
     uuid inet4 inet6 (of MariaDB)               uuid, text
     year enum                                   nothing; TEXT COLUMNS takes them as text
     set, geometry, vector, what comes           nothing
+    any text in the character set eucjpms       nothing
 
 Not here: values (values.py).
 """
@@ -41,6 +42,7 @@ from headwater.core.types import (
     SqlType,
     numeric,
 )
+from headwater.sources.mysql.charsets import readable
 from headwater.sources.mysql.facts import ColumnFacts
 
 _INTEGERS: Final[dict[str, tuple[SqlType, SqlType]]] = {
@@ -69,6 +71,8 @@ _TEXT_ALLOWED: Final = frozenset(("date", "datetime", "enum", "json", "timestamp
 def sql_type(column: ColumnFacts) -> SqlType | None:
     """Our type for a column; None when there is none."""
     kind = column.data_type
+    if column.charset is not None and not readable(column.charset):
+        return None
     if kind in _INTEGERS:
         signed, unsigned = _INTEGERS[kind]
         return unsigned if column.unsigned else signed

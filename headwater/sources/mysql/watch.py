@@ -21,8 +21,8 @@ from headwater.sources.mysql.facts import Flavour, TableFacts
 from headwater.sources.mysql.gtid import parse_gtids
 from headwater.sources.mysql.spool import Remark
 from headwater.sources.mysql.statements import Effect, Name, Statement, partitions
+from headwater.sources.mysql.trouble import READ_AGAIN
 
-READ_AGAIN: Final = "Read it without AS OF, or at a later timestamp: the table is read again by itself."
 _DROPPED: Final = "table was dropped: `{}`.`{}`"
 _REBUILT: Final = "`{}`.`{}` has other rows by a statement that does not tell which: {}"
 _UNSAID: Final = (

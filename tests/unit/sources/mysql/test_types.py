@@ -62,6 +62,12 @@ def test_what_has_no_type_here_is_known(written: str) -> None:
     assert sql_type(column(written)) is None
 
 
+def test_texts_that_cannot_be_read_from_the_log_have_no_type_here() -> None:
+    assert sql_type(ColumnFacts("c", "text", "text", charset="utf8mb4")) is not None
+    assert sql_type(ColumnFacts("c", "text", "text", charset="sjis")) is not None
+    assert sql_type(ColumnFacts("c", "text", "text", charset="eucjpms")) is None
+
+
 def test_text_columns_may_name_what_is_printed_exactly() -> None:
     allowed = {
         word
