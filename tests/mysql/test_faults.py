@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pymysql
 import pytest
 
 from tests.mysql.database import Database
@@ -168,6 +169,35 @@ def test_transactions_in_two_phases_are_followed(server: HeadwaterServer, databa
         database.run("XA START 'two'", "DELETE FROM t WHERE id = 2", "XA END 'two'", "XA PREPARE 'two'")
         database.run("XA ROLLBACK 'two'", "INSERT INTO t VALUES (9, 'nine', 9)")
         here.follows("t")
+
+
+def test_transactions_that_outlive_their_sessions_are_followed(
+    server: HeadwaterServer, database: Database
+) -> None:
+    with following(server, database, TABLE, FILLED) as here:
+        here.create_table("t")
+        here.follows("t")
+        session = database.server.connect()
+        with session.cursor() as cursor:
+            cursor.execute("XA START 'left'")
+            cursor.execute(f"INSERT INTO {database.name}.t VALUES (7, 'left', 7)")
+            cursor.execute("XA END 'left'")
+            cursor.execute("XA PREPARE 'left'")
+        session.close()
+        if database.server.flavour == "mariadb":  # MySQL lets nobody read the table before it is over
+            here.read_again("t", "XA PREPARE")
+            here.follows("t")
+        eventually(lambda: committed(database), within_s=60)
+        here.follows("t")
+
+
+def committed(database: Database) -> bool:
+    """The server may need a moment to notice that the session has ended."""
+    try:
+        database.run("XA COMMIT 'left'")
+    except pymysql.MySQLError:
+        return False
+    return True
 
 
 # What happens to the server

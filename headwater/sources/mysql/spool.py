@@ -15,6 +15,7 @@ Not here: the connection (reader.py), what events say (events.py, statements.py)
 
 from __future__ import annotations
 
+import re
 import threading
 from array import array
 from collections import deque
@@ -49,6 +50,7 @@ from headwater.sources.mysql.transactions import (
 )
 from headwater.sources.mysql.trouble import RESYNC
 
+_XA_DONE: Final = re.compile(r"XA\s+(?P<how>COMMIT|ROLLBACK)\s+(?P<xid>.*)", re.IGNORECASE | re.DOTALL)
 _INCIDENT: Final = "the server says that its binary log lacks changes that were made (an incident event)"
 
 
@@ -107,7 +109,8 @@ class Spool:
         self._under: Transaction | None = None
         self._touched: set[Name] = set()  # tables that it has changed so far
         self._parts: deque[_Part] = deque()
-        self._remarks: deque[Remark] = deque()
+        self._remarks: list[Remark] = []
+        self._prepared: dict[str, tuple[Name, ...]] = {}  # by XA transaction: what it has changed
         self._handed: list[Path] = []  # files that a tick is reading
         self._watched: frozenset[Name] | None = None  # None: all tables
         self._dropped: dict[Name, int] = {}  # changes of these were left out, of which transaction last
@@ -188,7 +191,7 @@ class Spool:
                 self._doubt(arrived, number, "ROLLBACK")
                 continue
             text = query.sql.decode(errors="replace")
-            statement = read_statement(query.schema, text, self._folded)
+            statement = self._committed(text) or read_statement(query.schema, text, self._folded)
             if statement is None:
                 continue
             if statement.effect is Effect.TRUNCATED:
@@ -199,7 +202,24 @@ class Spool:
             prepared = parse_xa_prepare(piece.event(number))
             if not prepared.one_phase:
                 self._doubt(arrived, number, f"XA PREPARE {prepared.xid}")
+                self._prepared[prepared.xid] = tuple(arrived.touched(number, self._touched))
         return emptied
+
+    def _committed(self, text: str) -> Statement | None:
+        """The second half of a commit in two phases.
+
+        MariaDB lets go of what a prepared transaction has locked when its session ends, so that a snapshot
+        may have been taken in between.
+        """
+        done = _XA_DONE.fullmatch(text.strip())
+        if done is None or self._flavour == "mysql":
+            return None
+        tables = self._prepared.pop(done["xid"].replace(" ", ""), None)
+        if done["how"].lower() == "rollback" or tables == ():
+            return None
+        if tables is None:  # it was prepared before we listened
+            return Statement(Effect.WRITTEN, (), text)
+        return Statement(Effect.UNCERTAIN, tables, text)
 
     def _doubt(self, arrived: _Arrived, number: int, why: str) -> None:
         """What the transaction has changed up to here may never be."""
@@ -277,8 +297,7 @@ class Spool:
                 taken.append((self._segment(part, points), part.tables))
                 self.waiting_bytes -= part.bytes
             self._went += count
-            while self._remarks and self._remarks[0].number < self._went:
-                self._remarks.popleft()
+            self._remarks = [remark for remark in self._remarks if remark.number >= self._went]
             self._dropped = {name: at for name, at in self._dropped.items() if at > self._went}
         return taken
 
