@@ -2,7 +2,8 @@
 
 Method: a real server has a log of one-row transactions, and of statements that change many rows.  All of it
 is read over the network, checked, and decoded to Arrow, every column of every image; mysql-replication reads
-the same log of MySQL and hands out the same rows as dicts.
+the same log of MySQL and hands out the same rows as dicts.  Both are timed by what they take of a processor,
+which other programs on the machine hardly change.
 """
 
 from __future__ import annotations
@@ -116,22 +117,22 @@ def test_binary_log(server: MysqlServer, figures: Figures) -> None:
     facts = columns_of(server, "shop", "orders")
     took = []
     for _ in range(3):
-        began = time.monotonic()
+        began = time.process_time()
         assert decoded(server, log, facts) == CHANGES
-        took.append(time.monotonic() - began)
+        took.append(time.process_time() - began)
     ours_s = sorted(took)[1]
     rate = CHANGES / ours_s
     if server.flavour == "mariadb":
         what = f"MariaDB: {CHANGES:,} changes in the log, decoded to Arrow"
-        figures.add(what, f"{rate:,.0f} changes/s", f"{RATE_MIN:,}", rate >= RATE_MIN)
+        figures.add(what, f"{rate:,.0f} changes/s of one core", f"{RATE_MIN:,}", rate >= RATE_MIN)
         return
-    began = time.monotonic()
+    began = time.process_time()
     assert by_replication(server, log) == CHANGES
-    theirs_s = time.monotonic() - began
+    theirs_s = time.process_time() - began
     times = theirs_s / ours_s
     figures.add(
         f"MySQL: {CHANGES:,} changes in the log, decoded to Arrow, beside mysql-replication",
-        f"{rate:,.0f} changes/s; {times:.1f} times (mysql-replication {CHANGES / theirs_s:,.0f})",
+        f"{rate:,.0f} changes/s of one core; {times:.1f} times (mysql-replication {CHANGES / theirs_s:,.0f})",
         f"{RATE_MIN:,}; {TIMES_MIN} times",
         rate >= RATE_MIN and times >= TIMES_MIN,
     )
