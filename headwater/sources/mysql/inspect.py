@@ -177,7 +177,7 @@ def _tables(session: Connection[Any], where: str) -> dict[Table, TableFacts]:
 
 def _asked(session: Connection[Any], query: str, where: str) -> Iterable[tuple[Any, ...]]:
     with session.cursor() as cursor:
-        cursor.execute(query.format(where=where.replace("{", "{{").replace("}", "}}")))
+        cursor.execute(query.format(where=where))
         return list(cursor.fetchall())
 
 

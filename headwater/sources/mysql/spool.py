@@ -198,6 +198,10 @@ class Spool:
                 emptied.update(statement.tables)
             else:
                 self._remarks.append(arrived.remark(number, self._came, statement))
+        for number in piece.of_kind(log.EXECUTE_LOAD).tolist():
+            self._remarks.append(
+                arrived.remark(number, self._came, Statement(Effect.WRITTEN, (), "LOAD DATA"))
+            )
         for number in piece.of_kind(log.XA_PREPARE).tolist():
             prepared = parse_xa_prepare(piece.event(number))
             if not prepared.one_phase:

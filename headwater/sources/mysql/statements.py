@@ -66,6 +66,7 @@ _TOKEN: Final = re.compile(
 _WRITING: Final = frozenset(
     ("call", "delete", "do", "insert", "load", "merge", "replace", "select", "update", "values", "with")
 )
+_AS_SUCH: Final = frozenset(("partition", "tablespace", "convert", "ignore"))
 _PARTS: Final = frozenset(("drop", "truncate", "exchange", "discard", "import", "convert"))
 _COLUMNS: Final = frozenset(("drop", "modify", "change", "rename"))
 
@@ -96,7 +97,7 @@ def is_rollback(text: bytes) -> bool:
 
 def _read(schema: str, text: str) -> Statement | None:
     tokens = _tokens(text)
-    first = next(tokens, _Token("")).word
+    first = _first(tokens)
     shown = text if len(text) <= _TEXT_SHOWN_MAX else f"{text[:_TEXT_SHOWN_MAX]}..."
     if first in _WRITING:
         return Statement(Effect.WRITTEN, (), shown)
@@ -114,18 +115,37 @@ def _read(schema: str, text: str) -> Statement | None:
             return Statement(Effect.RENAMED, tuple(_names(rest, _after(words, 1), schema)), shown)
         case "create" if words[:3] == ["or", "replace", "table"]:
             return Statement(Effect.DROPPED, (_name(rest, _after(words, 3), schema)[0],), shown)
+        case "create" if words[:3] in (["or", "replace", "database"], ["or", "replace", "schema"]):
+            return _schema_dropped(rest, _after(words, 3), shown)
         case "alter" if "table" in words[:3]:
             return _altered(rest, words, schema, shown)
     return None
+
+
+def _first(tokens: Iterator[_Token]) -> str:
+    """The word that a statement begins with, behind what MariaDB may have before it.
+
+    SET STATEMENT variable = value, .. FOR;  ANALYZE [FORMAT = JSON], which carries out what it is about.
+    """
+    words = (token.word for token in tokens)
+    first = next(words, "")
+    if first == "set" and next(words, "") == "statement":
+        return next(words, "") if "for" in words else ""
+    if first == "analyze":
+        return next((word for word in words if word not in ("format", "=", "json", "traditional")), "")
+    return first
 
 
 def _dropped(rest: list[_Token], words: list[str], schema: str, shown: str) -> Statement | None:
     if words[:1] in (["table"], ["tables"]):
         return Statement(Effect.DROPPED, tuple(_names(rest, _after(words, 1), schema)), shown)
     if words[:1] in (["database"], ["schema"]):
-        place = _after(words, 1)
-        return Statement(Effect.DROPPED, ((rest[place].name, "*"),), shown) if place < len(rest) else None
+        return _schema_dropped(rest, _after(words, 1), shown)
     return None
+
+
+def _schema_dropped(rest: list[_Token], place: int, shown: str) -> Statement | None:
+    return Statement(Effect.DROPPED, ((rest[place].name, "*"),), shown) if place < len(rest) else None
 
 
 def _altered(rest: list[_Token], words: list[str], schema: str, shown: str) -> Statement:
@@ -138,14 +158,21 @@ def _altered(rest: list[_Token], words: list[str], schema: str, shown: str) -> S
             other, _ = _name(rest, after + place, schema)
             return Statement(Effect.RENAMED, (table, other), shown)
     said = frozenset(token.name.lower() for token in rest[after:])
-    parts = "partition" in tail or "tablespace" in tail or "convert" in tail
+    tables = [table]
+    if "table" in tail and not {"exchange", "convert"}.isdisjoint(
+        tail
+    ):  # that changes places with a partition
+        tables.append(_name(rest, after + tail.index("table") + 1, schema)[0])
+    if "ignore" in words[:2]:  # MariaDB then deletes rows that are in the way of a key
+        return Statement(Effect.ALTERED, tuple(tables), shown, said | {"ignore"}, rows=True)
+    parts = not _AS_SUCH.isdisjoint(tail)
     rows = (parts and not _PARTS.isdisjoint(tail)) or not _COLUMNS.isdisjoint(tail)
-    return Statement(Effect.ALTERED, (table,), shown, said, rows)
+    return Statement(Effect.ALTERED, tuple(tables), shown, said, rows)
 
 
 def partitions(statement: Statement) -> bool:
     """Whether an ALTER TABLE is about rows as such, whatever columns it names."""
-    return bool({"partition", "tablespace", "convert"} & statement.words)
+    return not _AS_SUCH.isdisjoint(statement.words)
 
 
 def _tokens(text: str) -> Iterator[_Token]:

@@ -31,13 +31,13 @@ _CHECKSUM_BYTES: Final = 4
 _NONE, _CRC32 = 0, 1
 _IGNORABLE: Final = 0x80
 _DROPPED: Final = frozenset({
-    3, kinds.ROTATE, kinds.FORMAT_DESCRIPTION, kinds.HEARTBEAT, kinds.HEARTBEAT_V2,
+    3, 9, 11, 17, kinds.ROTATE, kinds.FORMAT_DESCRIPTION, kinds.HEARTBEAT, kinds.HEARTBEAT_V2,
     28, kinds.ROWS_QUERY, 35, 36, 37, kinds.ANNOTATE_ROWS, 161, kinds.MARIADB_GTID_LIST, 164,
 })  # fmt: skip
-"""Also stops, other remarks, groups of servers, what a file follows, and how it is encrypted."""
+"""Also stops, files to load, other remarks, groups of servers, what a file follows, how it is encrypted."""
 _TAKEN: Final = frozenset({
     kinds.QUERY, kinds.XID, kinds.TABLE_MAP, kinds.INCIDENT, kinds.XA_PREPARE, kinds.TRANSACTION_PAYLOAD,
-    kinds.INTVAR, kinds.RAND, kinds.USER_VAR,
+    kinds.INTVAR, kinds.RAND, kinds.USER_VAR, kinds.EXECUTE_LOAD,
     *kinds.WRITES, *kinds.UPDATES, *kinds.DELETES, *kinds.GTIDS, *range(165, 172),
 })  # fmt: skip
 

@@ -77,8 +77,8 @@ def selected(column: ColumnFacts, as_text: bool) -> str:
     name = backquoted(column.name)
     if column.data_type == "bit":
         return f"{name}+0"
-    # A float is printed with six digits, and a double with all that it needs.
-    return f"{name}+0e0" if column.data_type == "float" and not as_text else name
+    # A float is printed with six digits, and a double with all that it needs.  Adding 0 would make -0 a 0.
+    return f"{name}*1e0" if column.data_type == "float" and not as_text else name
 
 
 def printed(texts: pa.Array, type_: SqlType) -> tuple[pa.Array, Flaws]:

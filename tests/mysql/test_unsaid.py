@@ -1,0 +1,113 @@
+"""Rows that are others after a statement, and no change of a row in the log says so.
+
+Method: a real MySQL and a real MariaDB, and a real server; one statement runs upstream, and the tables it
+touched must come to have exactly the rows of there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.mysql.database import Database
+from tests.mysql.following import Following, following
+from tests.support.mysql import MysqlServer
+from tests.support.server import HeadwaterServer
+
+COLUMNS = "(id int PRIMARY KEY, a varchar(20))"
+PARTED = f"CREATE TABLE parted {COLUMNS} PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (10))"
+
+
+@pytest.fixture
+def of_mariadb(mariadb: MysqlServer) -> Iterator[Database]:
+    made = Database(mariadb)
+    yield made
+    made.close()
+
+
+def followed(here: Following, *names: str) -> None:
+    for name in names:
+        here.create_table(name)
+    for name in names:
+        here.follows(name)
+
+
+def test_a_table_that_changes_places_with_a_partition_has_its_rows(
+    server: HeadwaterServer, database: Database
+) -> None:
+    filled = ("INSERT INTO parted VALUES (1, 'in')", "INSERT INTO beside VALUES (2, 'out')")
+    with following(server, database, PARTED, f"CREATE TABLE beside {COLUMNS}", *filled) as here:
+        followed(here, "parted", "beside")
+        database.run("ALTER TABLE parted EXCHANGE PARTITION p WITH TABLE beside")
+        here.follows("parted")
+        here.follows("beside")
+
+
+def test_loaded_files_are_noticed_where_the_log_has_the_statement(
+    server: HeadwaterServer, database: Database
+) -> None:
+    with following(server, database, f"CREATE TABLE t {COLUMNS}") as here:
+        followed(here, "t")
+        database.run(
+            f"SELECT 1, 'loaded' INTO OUTFILE './{database.name}.txt'",
+            "SET SESSION binlog_format = STATEMENT",
+            f"LOAD DATA INFILE './{database.name}.txt' INTO TABLE t",
+            "SET SESSION binlog_format = ROW",
+        )
+        here.read_again("t", "rows may have been changed by a statement")
+        here.follows("t")
+
+
+def test_rows_of_zeros_below_zero_go_when_they_are_deleted(
+    server: HeadwaterServer, database: Database
+) -> None:
+    table = ("CREATE TABLE zeros (f float)", "INSERT INTO zeros VALUES (-0e0), (-0e0), (0)")
+    with following(server, database, *table) as here:
+        followed(here, "zeros")
+        database.run("DELETE FROM zeros LIMIT 2")
+        here.follows("zeros")
+
+
+def test_tables_may_be_called_anything(server: HeadwaterServer, database: Database) -> None:
+    with following(server, database, f"CREATE TABLE `a{{b}}%s` {COLUMNS}") as here:
+        here.run(f'CREATE TABLE odd FROM SOURCE src (REFERENCE {database.name}."a{{b}}%s")')
+        database.run("INSERT INTO `a{b}%s` VALUES (1, 'first')", "ALTER TABLE `a{b}%s` ADD COLUMN c int")
+        here.follows("odd", "`a{b}%s`", columns="id, a")
+
+
+def test_what_mariadb_has_before_a_statement_does_not_hide_it(
+    server: HeadwaterServer, of_mariadb: Database
+) -> None:
+    with following(server, of_mariadb, f"CREATE TABLE t {COLUMNS}") as here:
+        followed(here, "t")
+        of_mariadb.run("SET SESSION binlog_format = STATEMENT")
+        for statement in (
+            "SET STATEMENT sort_buffer_size = 100000 FOR INSERT INTO t VALUES (1, 'one')",
+            "ANALYZE UPDATE t SET a = 'uno'",
+            "SET STATEMENT lock_wait_timeout = 5 FOR TRUNCATE TABLE t",
+        ):
+            of_mariadb.run(statement)
+            here.follows("t")
+        of_mariadb.run("SET SESSION binlog_format = ROW")
+
+
+def test_rows_that_are_in_the_way_of_a_key_are_gone(server: HeadwaterServer, of_mariadb: Database) -> None:
+    filled = "INSERT INTO t VALUES (1, 'one'), (2, 'one'), (3, 'two')"
+    with following(server, of_mariadb, f"CREATE TABLE t {COLUMNS}", filled) as here:
+        followed(here, "t")
+        of_mariadb.run("ALTER IGNORE TABLE t ADD UNIQUE (a)")
+        here.follows("t")
+
+
+def test_tables_of_a_database_that_is_replaced_end(server: HeadwaterServer, of_mariadb: Database) -> None:
+    with following(
+        server, of_mariadb, f"CREATE TABLE t {COLUMNS}", "INSERT INTO t VALUES (1, 'old')"
+    ) as here:
+        followed(here, "t")
+        of_mariadb.run(
+            f"CREATE OR REPLACE DATABASE {of_mariadb.name}",
+            f"USE {of_mariadb.name}",
+            f"CREATE TABLE t {COLUMNS}",
+        )
+        assert "table was dropped" in here.error_of("t")
