@@ -46,6 +46,7 @@ CHECK_S_MAX = 300.0
 HISTORY = "WITH (RETAIN HISTORY FOR '1h')"
 ERRORS = ("Envelope error: Upsert: ", "Decode error: ")
 GONE = ("was recreated", "was deleted")
+UNREADABLE = ("is not readable yet", "stopped")
 OFTEN = ", TOPIC METADATA REFRESH INTERVAL '1s'"
 PROTO = 'syntax = "proto3"; message M { int64 n = 1; string note = 2; }'
 
@@ -406,11 +407,11 @@ class Episode:
             raise Wrong(f"{table}: {found[:3]}")
 
     def _unless_flawed(self, statement: str) -> list[Any] | None:
-        """What a statement gives; None: the table has errors, or was only just made."""
+        """What a statement gives; None: the table has errors or has ended, or was only just made."""
         try:
             found = self.here.session.execute(statement.encode())
         except psycopg.Error as error:
-            if not any(text in str(error) for text in (*ERRORS, "is not readable yet")):
+            if not any(text in str(error) for text in (*ERRORS, *UNREADABLE)):
                 raise
             return None
         return found.fetchall() if found.description else []
