@@ -356,9 +356,10 @@ def test_servers_say_that_they_are_there(database: Database, monkeypatch: pytest
     stream.close()
 
 
-def read_on(stream: BinlogStream) -> None:
+def read_on(*streams: BinlogStream) -> None:
     while True:
-        stream.read(0.2)
+        for stream in streams:
+            stream.read(0.1)
 
 
 def test_another_reader_with_our_number_is_noticed(database: Database) -> None:
@@ -367,7 +368,7 @@ def test_another_reader_with_our_number_is_noticed(database: Database) -> None:
     first = open_stream(database.server.connect(), executed(database.server), SERVER_ID)
     second = open_stream(database.server.connect(), executed(database.server), SERVER_ID)
     with pytest.raises((ServerIdTaken, Ended)):
-        read_on(first)
+        read_on(first, second)
     second.close()
     first.close()
 

@@ -64,8 +64,10 @@ class ServerIdTaken(StreamError):
 
 def refused(code: int, text: str) -> StreamError:
     """What a server says, as an error."""
+    if _TAKEN.search(text):
+        return ServerIdTaken(text, code)
     if code == _FATAL:
-        for pattern, kind in ((_TAKEN, ServerIdTaken), (_DIVERGED, Diverged), (_PURGED, Purged)):
+        for pattern, kind in ((_DIVERGED, Diverged), (_PURGED, Purged)):
             if pattern.search(text):
                 return kind(text, code)
     return StreamError(text, code)
