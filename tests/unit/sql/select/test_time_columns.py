@@ -112,10 +112,14 @@ def test_by_columns_as_row_by_row(name: str, data: st.DataObject) -> None:
             else data.draw(st.lists(values, min_size=count, max_size=count))
         )
         arrays.append(array_of_values(column, type_))
-    assert answer(kernel.function, arrays) == answer(model, arrays)
+    failures = []
     for begin in range(count):  # one by one they do not hide each other's errors
         row = [array.slice(begin, 1) for array in arrays]
-        assert answer(kernel.function, row) == answer(model, row)
+        wanted = answer(model, row)
+        assert answer(kernel.function, row) == wanted
+        failures += [wanted] if wanted[1] else []
+    # Of several rows that fail, any may be told of.
+    assert answer(kernel.function, arrays) in (failures or [answer(model, arrays)])
 
 
 def test_every_model_is_compared() -> None:
