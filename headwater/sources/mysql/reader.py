@@ -42,7 +42,7 @@ from headwater.sources.mysql.connection import close, connect
 from headwater.sources.mysql.decode import Shown
 from headwater.sources.mysql.facts import ServerFacts
 from headwater.sources.mysql.frontier import GtidFrontier, Last, gtids_of
-from headwater.sources.mysql.gtid import GtidPosition, GtidSet, parse_gtids
+from headwater.sources.mysql.gtid import Gtid, GtidPosition, GtidSet, parse_gtids
 from headwater.sources.mysql.inspect import table_facts
 from headwater.sources.mysql.protocol import Damaged, Diverged, Purged, StreamError
 from headwater.sources.mysql.server import configuration, server_facts
@@ -62,6 +62,11 @@ _AGAIN: Final = (
     " from one again"
 )
 _OTHER: Final = "the connection leads to a {} server now, and the source was made of a {} server"
+_FALLEN: Final = "received out of order gtids: transaction {} came after number {} of its domain"
+_STRICT: Final = (
+    "In the upstream: SET GLOBAL gtid_strict_mode = ON, and give each server that writes a gtid_domain_id of"
+    f" its own. {RESYNC}"
+)
 _HIDDEN: Final = (
     "Its session probably waits for a semi-synchronous replica: see rpl_semi_sync_source_timeout upstream."
     " Tables go on once that is over."
@@ -246,10 +251,23 @@ class MysqlReader:
             raise self._failure
         if self._thread is None or not self._thread.is_alive():
             raise TransientError(f"{NAMESPACE}: nobody receives the stream", AGAIN)
-        news = self._spool.news()
+        news = [transaction.gtid for transaction in self._spool.news()]
         if news:
-            self._come = self._come.with_gtids(transaction.gtid for transaction in news)
+            self._check_rising(news)
+            self._come = self._come.with_gtids(news)
         return GtidFrontier(self._come, None, self._generation)
+
+    def _check_rising(self, gtids: list[Gtid]) -> None:
+        """MariaDB's numbers rise: one that does not would be taken for what was read, or shown, before."""
+        if not isinstance(self._come, GtidPosition):
+            return
+        newest = {domain: number for domain, (number, _) in self._come.last.items()}
+        for gtid in gtids:
+            last = newest.get(gtid.source, 0)
+            if gtid.number <= last:
+                self._failure = DefiniteError("", str(self._read), _FALLEN.format(gtid, last), _STRICT)
+                raise self._failure
+            newest[gtid.source] = gtid.number
 
     def check(self, exports: tuple[Export, ...]) -> Mapping[str, DefiniteError]:
         tables = frozenset(map(table_of, exports))
