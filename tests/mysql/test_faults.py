@@ -234,6 +234,29 @@ def test_a_log_that_was_thrown_away_ends_the_source_until_it_begins_anew(
         here.follows("t")
 
 
+def test_a_log_that_was_thrown_away_and_has_come_as_far_again_ends_the_source(
+    server: HeadwaterServer, shop: Database
+) -> None:
+    mariadb = shop.server.flavour == "mariadb"
+    with following(server, shop, TABLE, FILLED) as here:
+        here.create_table("t")
+        shop.run("INSERT INTO t VALUES (4, 'four', 4)")
+        here.follows("t")
+        here.run("ALTER CLUSTER quickstart SET (REPLICATION FACTOR 0)")
+        try:
+            eventually(lambda: not readers(shop))
+            shop.run("RESET MASTER" if mariadb else "RESET BINARY LOGS AND GTIDS")
+            if mariadb:  # which notes the second alone
+                shop.run("SET timestamp = @@timestamp + 60")
+            shop.run(*(f"INSERT INTO t VALUES ({place}, 'again', 0)" for place in range(10, 60)))
+        finally:
+            here.run("ALTER CLUSTER quickstart SET (REPLICATION FACTOR 1)")
+        assert "binlog has another transaction" in here.error_of("t")
+        begin_anew(here)
+        shop.run("INSERT INTO t VALUES (5, 'five', 5)")
+        here.follows("t")
+
+
 def test_a_number_that_does_not_rise_ends_the_source_until_it_begins_anew(
     server: HeadwaterServer, shop: Database
 ) -> None:
@@ -244,9 +267,18 @@ def test_a_number_that_does_not_rise_ends_the_source_until_it_begins_anew(
         here.follows("t")
         shop.run("SET gtid_seq_no = 3", "INSERT INTO t VALUES (4, 'four', 4)")
         assert "received out of order gtids: transaction 0-1-3 came after number" in here.error_of("t")
+        shop.run("INSERT INTO t VALUES (5, 'five', 5)")  # the next number of the domain: 3 is there twice
         begin_anew(here)
-        shop.run("INSERT INTO t VALUES (5, 'five', 5)")
+        shop.run("INSERT INTO t VALUES (6, 'six', 6)")
         here.follows("t")
+
+
+def readers(database: Database) -> int:
+    """How many read the server's log."""
+    ((count,),) = database.run(
+        "SELECT count(*) FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'"
+    )
+    return int(count)
 
 
 def begin_anew(here: Following) -> None:

@@ -172,6 +172,13 @@ class GtidPosition:
             for domain in domains
         })  # fmt: skip
 
+    def without(self, newest: GtidPosition) -> GtidPosition:
+        """Up to the numbers before these."""
+        last = dict(self.last)
+        for domain, (number, server) in newest.last.items():
+            last[domain] = (number - 1, server)
+        return GtidPosition({domain: gtid for domain, gtid in last.items() if gtid[0]})
+
     def with_gtids(self, gtids: Iterable[Gtid]) -> GtidPosition:
         """Up to these as well."""
         found: dict[str, tuple[int, int]] = {}

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import secrets as chance
 import threading
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -72,6 +72,7 @@ _HIDDEN: Final = (
     " Tables go on once that is over."
 )
 _SERVER_ID_MIN: Final = 524_000
+_SAME_US: Final = 10_000_000
 Gtids = GtidSet | GtidPosition
 
 
@@ -146,32 +147,51 @@ class MysqlReader:
         purged = facts.variables.get("gtid_purged")
         if purged is not None and not GtidFrontier(GtidSet.parse(purged)) <= stands_at:
             raise DefiniteError("", str(stands_at), _PURGED, RESYNC)
-        if purged is not None and stands_at.last is not None:
-            self._check_last(stands_at, stands_at.last, GtidSet.parse(purged))
+        if stands_at.last is not None:
+            self._check_last(stands_at, stands_at.last, None if purged is None else GtidSet.parse(purged))
 
-    def _check_last(self, stands_at: GtidFrontier, last: Last, purged: GtidSet) -> None:
+    def _check_last(self, stands_at: GtidFrontier, last: Last, purged: GtidSet | None) -> None:
         """A server whose log was thrown away counts from one again: is what was read last what it was?"""
-        again = GtidSet.parse(last.gtid)
-        before = stands_at.gtids
-        if again <= purged or not isinstance(before, GtidSet):
+        again, before = parse_gtids(stands_at.flavour, last.gtid), stands_at.gtids
+        if isinstance(again, GtidPosition) and isinstance(before, GtidPosition):
+            found = self._first(before.without(again), again.last)
+            if found is None or found.gtid not in again:  # it has thrown that one away
+                return
+            # Of a transaction that it has from another server it may have noted another second.
+            same = str(found.gtid) == last.gtid and abs(found.time_us - last.time_us) <= _SAME_US
+        elif isinstance(again, GtidSet) and isinstance(before, GtidSet):
+            found = None if purged is not None and again <= purged else self._first(before.minus(again))
+            same = found is None or (str(found.gtid), found.time_us) == (last.gtid, last.time_us)
+        else:
             return
-        found = self._first(before.minus(again))
-        if found is not None and (str(found.gtid), found.time_us) != (last.gtid, last.time_us):
+        if not same:
             raise DefiniteError("", str(stands_at), _AGAIN.format(last.gtid), RESYNC)
 
-    def _first(self, before: GtidSet) -> Transaction | None:
-        """The first transaction that the server sends after these; None: it sends none in time."""
-        stream = self._opened(before)
+    def _first(self, after: Gtids, domains: Container[str] | None = None) -> Transaction | None:
+        """The first transaction that the server sends after these; None: it sends none in time.
+
+        MariaDB: the first of some domains; also None if it does not know any more what came before.
+        """
         deadline_s = SYSTEM_CLOCK.monotonic_s() + UPSTREAM_VALIDATE_S_MAX
+        session = connect(self._options["connection"], self._secrets)
+        stream: BinlogStream | None = None
         try:
+            stream = open_stream(session, after, _SERVER_ID_MIN + chance.randbelow(2**31))
             while SYSTEM_CLOCK.monotonic_s() < deadline_s:
                 piece = stream.read(BINLOG_READ_S)
-                if piece is not None and len((found := begun(piece)).at):
-                    return Transaction(found.gtid(0), int(found.times_us[0]))
+                if piece is None:
+                    continue
+                found = begun(piece)
+                for place in range(len(found.at)):
+                    gtid = found.gtid(place)
+                    if domains is None or gtid.source in domains:
+                        return Transaction(gtid, int(found.times_us[place]))
         except StreamError as error:
+            if domains is not None and isinstance(error, Purged | Diverged):
+                return None
             raise self._ended(error) from error
         finally:
-            stream.close()
+            session._force_close() if stream is None else stream.close()
         return None
 
     def _opened(self, after: Gtids) -> BinlogStream:

@@ -88,6 +88,8 @@ def test_texts_are_read_as_mariadb_prints_them() -> None:
     assert str(found.union(GtidPosition.parse("0-1-1,2-1-8"))) == "0-1-1,2-3-9,10-5-4"
     assert str(found.with_gtids([Gtid("2", 10, 1), Gtid("2", 11, 8)])) == "2-8-11,10-5-4"
     assert str(Gtid("2", 10, 1)) == "2-1-10"
+    assert str(found.without(GtidPosition.parse("2-3-9"))) == "2-3-8,10-5-4"
+    assert str(GtidPosition.parse("0-1-1,2-1-8").without(GtidPosition.parse("0-1-1"))) == "2-1-8"
 
 
 @pytest.mark.parametrize(
