@@ -36,6 +36,25 @@ STATEMENTS = (
 CODES = [bytes([byte]) for byte in range(1, 256)] + [
     bytes([first, second]) for first in range(0x81, 256, 7) for second in range(0x40, 256)
 ]
+# Letters that codecs see in another way than servers, or that have several codes.
+CODES += map(
+    bytes.fromhex,
+    [
+        "a15a",
+        "a1c3",
+        "a1c5",
+        "a1fe",
+        "a240",
+        "a241",
+        "a242",
+        "a2cc",
+        "a2ce",
+        "a451",
+        "a4ca",
+        "a8bc",
+        "8135f437",
+    ],
+)
 
 
 def selected(database: Database) -> list[tuple[Any, ...]]:

@@ -12,6 +12,8 @@ Tests compare all of it with what servers say.  Not here: eucjpms, of which ther
 from __future__ import annotations
 
 import codecs
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
 
@@ -106,15 +108,31 @@ _COLLATIONS: Final = """
     gb18030 248-250
 """
 # fmt: on
-_SEVERAL: Final[dict[str, tuple[str, dict[str, str]]]] = {
-    "big5": ("big5", dict.fromkeys("╴￣ˍ／＼", "\ufffd")),
-    "cp932": ("cp932", {}),
-    "euckr": ("cp949", {}),
-    "gb18030": ("gb18030", {"\ue7c7": "\u1e3f"}),
-    "gb2312": ("gb2312", {}),
-    "gbk": ("gbk", {}),
-    "sjis": ("shift_jis", {"\uff3c": "\\"}),
-    "ujis": ("euc_jp", {}),
+
+
+@dataclass(frozen=True, slots=True)
+class _Several:
+    """A codec of several bytes."""
+
+    codec: str
+    others: Mapping[int, str] = field(default_factory=dict)  # its characters that are others on the server
+    doubles: tuple[bytes, ...] = ()  # further codes of a character, which are none on the server
+
+
+_SEVERAL: Final[dict[str, _Several]] = {
+    "big5": _Several(
+        "big5",
+        dict.fromkeys(map(ord, "╴￣ˍ"), "\ufffd"),
+        (b"\xa1\xfe", b"\xa2\x40", b"\xa2\xcc", b"\xa2\xce"),  # of ／ ＼ 十 卅
+    ),
+    "cp932": _Several("cp932"),
+    "euckr": _Several("cp949"),
+    # Its version of 2005 has exchanged two.
+    "gb18030": _Several("gb18030", {0xE7C7: "\u1e3f", 0x1E3F: "\ue7c7"}),
+    "gb2312": _Several("gb2312"),
+    "gbk": _Several("gbk"),
+    "sjis": _Several("shift_jis", {0xFF3C: "\\"}),
+    "ujis": _Several("euc_jp"),
 }
 _UNITS: Final = {
     "ucs2": ("utf-16-be", ">u2"),
@@ -181,15 +199,14 @@ def decoded(values: pa.Array, charset: str) -> tuple[pa.Array, dict[int, str]]:
             texts.validate(full=True)
             return texts, {}
         except pa.ArrowInvalid:
-            return _one_by_one(values, "utf-8", {})
+            return _one_by_one(values, _Several("utf-8"))
     if charset in _SINGLE:
         return _single(values, charset), {}
     if charset in _SEVERAL:
-        codec, others = _SEVERAL[charset]
-        return _several(values, codec, others, np.dtype("u1"))
+        return _several(values, _SEVERAL[charset], np.dtype("u1"))
     if charset in _UNITS:
         codec, unit = _UNITS[charset]
-        return _several(values, codec, {}, np.dtype(unit))
+        return _several(values, _Several(codec), np.dtype(unit))
     raise ValueError(f"texts of the character set {charset} cannot be read")
 
 
@@ -231,24 +248,22 @@ def _strings(offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8], like: 
     return pa.Array.from_buffers(pa.string(), len(like), buffers)
 
 
-def _several(
-    values: pa.Array, codec: str, others: dict[str, str], unit: np.dtype
-) -> tuple[pa.Array, dict[int, str]]:
+def _several(values: pa.Array, how: _Several, unit: np.dtype) -> tuple[pa.Array, dict[int, str]]:
     if not len(values):
         return pa.array([], pa.string()), {}
-    between = "\n".encode(codec)
+    between = "\n".encode(how.codec)
     raw = between.join(value or b"" for value in values.to_pylist())
+    if any(code in raw for code in how.doubles):
+        return _one_by_one(values, how)
     try:
-        text = codecs.decode(raw, codec, _UNKNOWN)
+        text = codecs.decode(raw, how.codec, _UNKNOWN).translate(how.others)
     except UnicodeDecodeError:
-        return _one_by_one(values, codec, others)
-    for character, right in others.items():
-        text = text.replace(character, right)
+        return _one_by_one(values, how)
     coded = np.frombuffer(text.encode(), np.uint8)
     breaks = np.flatnonzero(coded == ord("\n"))
     before = np.flatnonzero(np.frombuffer(raw, unit) == ord("\n")) if len(raw) % unit.itemsize == 0 else None
     if before is None or len(before) != len(breaks):
-        return _one_by_one(values, codec, others)
+        return _one_by_one(values, how)
     lengths = _parts(values)[0][1:] - _parts(values)[0][:-1]
     ends = (np.cumsum(lengths) // unit.itemsize + np.arange(len(lengths)))[:-1]
     ours = breaks[np.searchsorted(before, ends)]
@@ -256,17 +271,26 @@ def _several(
     return _strings(offsets, np.delete(coded, ours), values), {}
 
 
-def _one_by_one(values: pa.Array, codec: str, others: dict[str, str]) -> tuple[pa.Array, dict[int, str]]:
-    """Where not all of them are texts."""
+def _one_by_one(values: pa.Array, how: _Several) -> tuple[pa.Array, dict[int, str]]:
+    """Where not all of them are texts, or some may have doubles."""
     texts: list[str | None] = []
     odd: dict[int, str] = {}
     for place, value in enumerate(values.to_pylist()):
         try:
-            text = None if value is None else codecs.decode(value, codec, _UNKNOWN)
-            for character, right in others.items():
-                text = text and text.replace(character, right)
-            texts.append(text)
+            texts.append(None if value is None else _text(value, how))
         except UnicodeDecodeError:
             texts.append(None)
-            odd[place] = codecs.decode(value, codec, "backslashreplace")
+            odd[place] = codecs.decode(value, how.codec, "backslashreplace")
     return pa.array(texts, pa.string()), odd
+
+
+def _text(value: bytes, how: _Several) -> str:
+    if not any(code in value for code in how.doubles):
+        return codecs.decode(value, how.codec, _UNKNOWN).translate(how.others)
+    letters, at = [], 0
+    while at < len(value):
+        code = value[at : at + (1 if value[at] < 0x80 else 2)]
+        letter = "\ufffd" if code in how.doubles else codecs.decode(code, how.codec, _UNKNOWN)
+        letters.append(letter.translate(how.others))
+        at += len(code)
+    return "".join(letters)
