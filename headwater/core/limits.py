@@ -448,6 +448,8 @@ DECODE_SLICE_BYTES_MAX = 512 * 1024
 """Messages are decoded so many bytes at a time, which a processor's cache still holds,"""
 DECODE_SLICE_MESSAGES_MAX = 8_192
 """and so many of them."""
+JSON_LEVELS_MAX = 256
+"""A document with more levels is refused, on whatever stack it is read: Python has room for some more."""
 SKELETON_BYTES_MAX = 64 * 1024
 """JSON documents have a common form up to so many bytes without their values;"""
 SKELETON_CACHED_BYTES_MAX = 4_096

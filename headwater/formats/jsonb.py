@@ -18,6 +18,7 @@ from typing import Final
 
 from headwater.core import pace
 from headwater.core.errors import UserError
+from headwater.core.limits import JSON_LEVELS_MAX
 from headwater.formats.text_numbers import canonical_numeric
 
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -82,12 +83,24 @@ def print_string(text: str) -> str:
 def canonical_jsonb(text: str) -> str:
     """The one text of a jsonb value."""
     value = parse(text)
-    try:
-        if "\\u" in text:
-            _check_unicode(value)
-        return print_value(value)
-    except RecursionError:  # sooner than when it is read
-        raise _too_deep() from None
+    if text.count("[") + text.count("{") > JSON_LEVELS_MAX and too_deep(value):
+        raise _too_deep()
+    if "\\u" in text:
+        _check_unicode(value)
+    return print_value(value)
+
+
+def too_deep(value: object) -> bool:
+    """Whether a document has more levels than can be printed, wherever that is done."""
+    layer = [value]
+    for _ in range(JSON_LEVELS_MAX + 1):
+        layer = [
+            item
+            for container in layer
+            if isinstance(container, list | dict)
+            for item in (container if isinstance(container, list) else container.values())
+        ]
+    return bool(layer)
 
 
 def canonical_json(text: str) -> str:

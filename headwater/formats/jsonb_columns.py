@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 
 from headwater.core.errors import UserError
 from headwater.core.limits import SKELETON_BYTES_MAX, SKELETON_CACHED_BYTES_MAX
-from headwater.formats.jsonb import Number, canonical_jsonb, print_value
+from headwater.formats.jsonb import Number, canonical_jsonb, print_value, too_deep
 from headwater.formats.spans import Bytes, Mask, Numbers, bytes_of, joined_pieces, pieces_of, rows_of, spread
 
 _QUOTE, _BACKSLASH, _COLON, _ZERO, _SPACE, _MARK = 34, 92, 58, 48, 32, 1
@@ -251,9 +251,12 @@ def _new_plan(skeleton: bytes) -> _Plan | None:
     numbers = count()
     numbered = re.sub("\x01", lambda _: str(next(numbers)), skeleton.decode())
     try:
-        printed = print_value(_NUMBERED.decode(numbered))
+        value = _NUMBERED.decode(numbered)
     except (ValueError, RecursionError):
         return None
+    if too_deep(value):
+        return None
+    printed = print_value(value)
     # Between two marks is a slot's number: a mark in a key would be escaped.
     parts = printed.split("\x01")
     return _Plan(

@@ -72,6 +72,7 @@ def test_a_batch_is_what_its_messages_are_alone(messages: list[bytes]) -> None:
         ('{"b":1,"a":"x"}', '{"a": "x", "b": 1}'),
         ('{"bb":1,"a":{"d":[1 , 2.50],"c":null}}', '{"a": {"c": null, "d": [1, 2.5]}, "bb": 1}'),
         ('{"a":1,"a":2}', '{"a": 2}'),
+        ('{"a":' * 256 + "1" + "}" * 256, '{"a": ' * 256 + "1" + "}" * 256),
         ('  "caf\\u00e9"  ', '"café"'),
         ('{"a\\"b" : "c\\\\"}', '{"a\\"b": "c\\\\"}'),
         ("[1e2,-0,1.0,-0.10]", "[100, 0, 1, -0.1]"),
@@ -96,8 +97,8 @@ def test_documents_are_canonical(message: str, document: str) -> None:
         (b'["\\u0000"]', "JSON: unsupported Unicode escape sequence"),
         (b'"\xff"', 'JSON: invalid byte sequence for encoding "UTF8"'),
         (b"[" * 100_000 + b"]" * 100_000, "JSON: stack depth limit exceeded"),
-        # Can be read, and not be printed.
-        (b'{"a":' * 700 + b"1" + b"}" * 700, "JSON: stack depth limit exceeded"),
+        (b'{"a":' * 257 + b"1" + b"}" * 257, "JSON: stack depth limit exceeded"),
+        (b'[{"a":1},' * 257 + b"1" + b"]" * 257, "JSON: stack depth limit exceeded"),
     ],
 )
 def test_a_bad_document_is_an_error_and_its_neighbours_are_not(message: bytes, reason: str) -> None:
