@@ -36,7 +36,8 @@ _HOPELESS: Final = (KafkaError._ALL_BROKERS_DOWN, KafkaError._AUTHENTICATION, Ka
 _HANDSHAKE: Final = "SSL handshake failed"
 """Also said of a broker that hangs up, since it does not expect TLS."""
 _REACHABLE: Final = (
-    "See to it that the broker runs and that BROKER names where it listens, as this machine sees it."
+    "See to it that the broker runs, that BROKER names where it listens, as this machine sees it, and that"
+    " SECURITY PROTOCOL is what it expects there: SSL or SASL_SSL unless the connection says otherwise."
 )
 
 
