@@ -91,7 +91,8 @@ def attempt(chance: random.Random, entrance: Entrance) -> bool:
             return message("p", body)
         whole = message("p", body)
         changed = mutated(whole, chance) if framing else message("p", mutated(body, chance))
-        right = changed == whole
+        # What comes behind the last one is another message, which is not asked for here.
+        right = changed == whole or (name == "final" and changed.startswith(whole))
         return changed
 
     client.send(startup(user=user, database="d"))
