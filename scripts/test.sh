@@ -6,9 +6,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly rows=(
-    "tests --ignore tests/postgres --ignore tests/text --ignore tests/chaos --ignore tests/kafka --ignore tests/wire/test_freezing.py --ignore tests/test_tidy.py"
+    "tests --ignore tests/postgres --ignore tests/text --ignore tests/chaos --ignore tests/mysql --ignore tests/wire/test_freezing.py --ignore tests/test_tidy.py"
     "tests/postgres tests/text"
-    "tests/chaos tests/kafka"
+    "tests/chaos tests/mysql"
     "tests/wire/test_freezing.py"
 )
 # What a shell starts in the background ignores Ctrl-C, and so would the programs under test.
