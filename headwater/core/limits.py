@@ -200,6 +200,8 @@ STATEMENT_BYTES_MAX = 64 * 1024 * 1024
 STATEMENT_TOKENS_MAX = 2_000_000
 """Words, values and signs of a text that is parsed: about half a GiB while it is planned."""
 EXPRESSION_DEPTH_MAX = 200
+PARAMETERS_MAX = 65_535
+"""Of a statement; the protocol counts them in 16 bits."""
 PLAN_COLUMNS_MAX = 20_000
 """A plan, with views and common tables inlined, puts out at most this many columns."""
 JOINED_RELATIONS_MAX = 64

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, Literal
 
-from headwater.core.errors import not_supported, syntax_error
+from headwater.core.errors import UserError, not_supported, syntax_error
+from headwater.core.limits import PARAMETERS_MAX
 from headwater.sql.select.parse import function as functions
 from headwater.sql.select.parse.cursor import Cursor
 from headwater.sql.select.parse.expression import Grammar, expression
@@ -41,6 +42,7 @@ from headwater.sql.select.parse.syntax import (
 from headwater.sql.select.parse.type_name import LITERAL_STARTS, parse_type
 from headwater.sql.select.parse.words import FUNCTION_OR_TYPE, NOT_BARE_LABEL, RESERVED
 
+_DIGITS_SHOWN_MAX: Final = 20
 _QUERY_WORDS: Final = ("select", "with", "values", "table")
 _AFTER_BODY: Final = ("union", "intersect", "except", "order", "limit", "offset", "fetch", "for")
 _STARTS: Final[dict[str, Callable[[Grammar], Syntax]]] = {
@@ -342,7 +344,7 @@ class Parser:
                 raise not_supported("bit strings", position=token.start + 1)
             case "parameter":
                 cursor.take()
-                return Positional(int(token.value[1:]), token.start)
+                return Positional(_parameter_number(token.value[1:], token.start), token.start)
             case "symbol" if token.value == "*":
                 cursor.take()
                 return Star((), token.start)
@@ -462,3 +464,11 @@ class Parser:
 
 def _whole_table(table: TableName, at: int) -> SelectBody:
     return SelectBody((SelectItem(Star((), at), None, at),), (table,), None, (), None, (), False, (), at)
+
+
+def _parameter_number(digits: str, at: int) -> int:
+    """A statement has a type for each parameter up to the largest that it names."""
+    number = int(digits) if len(digits) <= len(str(PARAMETERS_MAX)) else PARAMETERS_MAX + 1
+    if number > PARAMETERS_MAX:
+        raise UserError(f"there is no parameter ${digits[:_DIGITS_SHOWN_MAX]}", "42P02", position=at + 1)
+    return number

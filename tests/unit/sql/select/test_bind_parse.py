@@ -203,3 +203,9 @@ def test_chains_compute_from_the_left() -> None:
     assert one("SELECT - 2 ^ 2") == "4"
     assert one("SELECT 100 / 10 / 5") == "2"
     assert one("SELECT 7 - 3 - 2") == "2"
+
+
+@pytest.mark.parametrize("number", ["0", "65536", "999999999999", "9" * 5_000])
+def test_parameters_have_numbers_that_the_protocol_can_count(number: str) -> None:
+    found = failure(f"SELECT ${number}::int")
+    assert (found.sqlstate, found.position) == ("42P02", 8)
