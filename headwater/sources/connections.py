@@ -6,7 +6,7 @@ by their ids.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,3 +68,33 @@ def secret(name: str, value: OptionValue) -> Any:
             hint=f"CREATE SECRET a_key AS '...', then {name} = SECRET a_key.",
         )
     return None
+
+
+def ssl_mode(modes: Sequence[str]) -> Reader:
+    """One of the modes of a kind, in any case, with hyphens or underscores; kept as the kind writes it."""
+    known = {_folded(mode): mode for mode in modes}
+
+    def read(name: str, value: OptionValue) -> str:
+        text = string(name, value)
+        if _folded(text) not in known:
+            raise UserError(
+                f'invalid CONNECTION: unknown SSL MODE "{text}"',
+                "22023",
+                hint=f"It is one of {', '.join(modes)}.",
+            )
+        return known[_folded(text)]
+
+    return read
+
+
+def _folded(mode: str) -> str:
+    return mode.upper().replace("-", "_")
+
+
+def check_certificates(options: Options) -> None:
+    """A certificate comes with its key, and a mode that verifies the server with who vouches for it."""
+    if ("ssl_key" in options) != ("ssl_certificate" in options):
+        raise UserError("invalid CONNECTION: both SSL KEY and SSL CERTIFICATE are required", "22023")
+    mode = options["ssl_mode"]
+    if _folded(mode).startswith("VERIFY") and "ssl_certificate_authority" not in options:
+        raise UserError(f"invalid CONNECTION: SSL MODE {mode} requires SSL CERTIFICATE AUTHORITY", "22023")
