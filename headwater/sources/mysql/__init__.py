@@ -17,6 +17,7 @@ resync.py                      beginning anew with the server that is there now
 
 from __future__ import annotations
 
+from headwater.sources.column_options import taken_as_text
 from headwater.sources.contract import SourceType
 from headwater.sources.mysql.decode import read
 from headwater.sources.mysql.frontier import (
@@ -28,7 +29,7 @@ from headwater.sources.mysql.frontier import (
     reached,
 )
 from headwater.sources.mysql.inspect import references
-from headwater.sources.mysql.pin import check_access, check_table, pin, same_reference, taken_as_text
+from headwater.sources.mysql.pin import check_access, check_table, pin, same_reference
 from headwater.sources.mysql.position import position
 from headwater.sources.mysql.reader import MysqlReader
 from headwater.sources.mysql.resync import resync

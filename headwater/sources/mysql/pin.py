@@ -26,6 +26,7 @@ from headwater.core.errors import UserError
 from headwater.core.quoting import backquoted
 from headwater.core.relation import Column, Relation
 from headwater.core.types import TEXT
+from headwater.sources.column_options import check_named, named_by_both, refuse_both
 from headwater.sources.contract import Pinned, Reference
 from headwater.sources.mysql.facts import ColumnFacts, KeyFacts, ServerFacts, TableFacts
 from headwater.sources.mysql.grants import Grants
@@ -85,7 +86,7 @@ def pin(
 ) -> Reference:
     """The reference as a table takes it; UserError when it cannot be taken so."""
     whole = reference.pinned
-    _check_column_options(whole, text_columns, exclude_columns)
+    _check_column_options(reference, text_columns, exclude_columns)
     text, excluded = frozenset(text_columns), frozenset(exclude_columns)
     columns = tuple(
         _pinned(column, column["name"] in text, whole.reference["metadata"] == FULL)
@@ -198,11 +199,6 @@ def same_reference(was: Pinned, now: Pinned) -> bool:
     return all(was.reference[part] == now.reference[part] for part in ("schema", "table"))
 
 
-def taken_as_text(pinned: Pinned) -> tuple[str, ...]:
-    """The columns that were asked for as text."""
-    return tuple(column["name"] for column in pinned.columns if column["text"])
-
-
 # What cannot be taken
 
 
@@ -254,32 +250,13 @@ def _check_followed(whole: Pinned) -> None:
         )
 
 
-def _check_column_options(whole: Pinned, text: Sequence[str], excluded: Sequence[str]) -> None:
-    known = [column["name"] for column in whole.columns]
-    for option, columns in (("TEXT COLUMNS", text), ("EXCLUDE COLUMNS", excluded)):
-        seen: set[str] = set()
-        for column in columns:
-            if column not in known:
-                raise UserError(
-                    f'invalid {option} option value: column "{whole.reference["table"]}.{column}"'
-                    " does not exist",
-                    "42703",
-                    hint=f"The table has {', '.join(known)}.",
-                )
-            if column in seen:
-                raise UserError(
-                    f"invalid {option} option value: unexpected multiple references to"
-                    f" {_name(whole)}.{column}",
-                    "42701",
-                )
-            seen.add(column)
-    both = [f'"{column}"' for column in sorted({*text} & {*excluded})]
+def _check_column_options(reference: Reference, text: Sequence[str], excluded: Sequence[str]) -> None:
+    name = _name(reference.pinned)
+    check_named(reference, text, excluded, name)
+    both = [f'"{column}"' for column in named_by_both(text, excluded)]
     if both:
-        raise UserError(
-            f"{PREFIX}duplicated column name references in table {_name(whole)}: [{', '.join(both)}]",
-            "42701",
-            hint="Name a column in TEXT COLUMNS or in EXCLUDE COLUMNS, not in both.",
-        )
+        listed = ", ".join(both)
+        raise refuse_both(f"{PREFIX}duplicated column name references in table {name}: [{listed}]")
 
 
 def _check_types(whole: Pinned, columns: Sequence[_Part]) -> None:

@@ -23,11 +23,12 @@ from typing import Any
 from headwater.core.frontier import Frontier
 from headwater.core.relation import Column
 from headwater.core.types import UINT8
+from headwater.sources.column_options import taken_as_text
 from headwater.sources.contract import SourceType
 from headwater.sources.postgres.decode import read
 from headwater.sources.postgres.frontier import LsnFrontier
 from headwater.sources.postgres.inspect import references
-from headwater.sources.postgres.pin import check_access, pin, same_reference, taken_as_text
+from headwater.sources.postgres.pin import check_access, pin, same_reference
 from headwater.sources.postgres.position import position, position_from_text, reached
 from headwater.sources.postgres.reader import SOURCE_TYPE, PostgresReader
 from headwater.sources.postgres.resync import resync, retied

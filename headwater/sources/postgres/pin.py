@@ -33,6 +33,7 @@ from headwater.core.export import ODD_KEYS
 from headwater.core.quoting import quoted as always
 from headwater.core.relation import Column, Relation
 from headwater.core.types import TEXT
+from headwater.sources.column_options import check_named, named_by_both, refuse_both
 from headwater.sources.contract import Absent, Pinned, Reference
 from headwater.sources.postgres.facts import Facts, GeneratedFacts, KeyFacts, TableFacts
 from headwater.sources.postgres.flaws import may_be_odd
@@ -278,45 +279,16 @@ def _refuse_identity(pinned: Pinned, lost: Sequence[str]) -> None:
 
 
 def _check_column_options(reference: Reference, text: Sequence[str], excluded: Sequence[str]) -> None:
-    pinned = reference.pinned
-    known = [column["name"] for column in pinned.columns]
-    absent = [column.name for column in reference.absent]  # left out anyway
-    for option, columns, names in (
-        ("TEXT COLUMNS", text, {*known}),
-        ("EXCLUDE COLUMNS", excluded, {*known, *absent}),
-    ):
-        seen: set[str] = set()
-        for column in columns:
-            if column not in names:
-                raise UserError(
-                    f'invalid {option} option value: column "{reference.name}.{column}" does not exist',
-                    "42703",
-                    hint=f"The table has {', '.join(c['name'] for c in pinned.columns)}.",
-                )
-            if column in seen:
-                raise UserError(
-                    f"invalid {option} option value: unexpected multiple references to"
-                    f" {_full_name(pinned)}.{column}",
-                    "42701",
-                )
-            seen.add(column)
-    both = [f'"{_full_name(pinned)}.{column}"' for column in sorted({*text} & {*excluded})]
+    name = _full_name(reference.pinned)
+    check_named(reference, text, excluded, name)
+    both = [f'"{name}.{column}"' for column in named_by_both(text, excluded)]
     if both:
-        raise UserError(
-            f"{PREFIX}duplicated column name references: [{', '.join(both)}]",
-            "42701",
-            hint="Name a column in TEXT COLUMNS or in EXCLUDE COLUMNS, not in both.",
-        )
+        raise refuse_both(f"{PREFIX}duplicated column name references: [{', '.join(both)}]")
 
 
 def same_reference(was: Pinned, now: Pinned) -> bool:
     """Whether it is the same table, and not another one that has got its name."""
     return bool(was.reference["oid"] == now.reference["oid"])
-
-
-def taken_as_text(pinned: Pinned) -> tuple[str, ...]:
-    """The columns that were asked for as text."""
-    return tuple(column["name"] for column in pinned.columns if column["text"])
 
 
 def check_access(wanted: Sequence[tuple[Reference, Sequence[str]]]) -> None:

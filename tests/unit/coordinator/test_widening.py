@@ -21,9 +21,9 @@ from headwater.core.errors import UserError
 from headwater.core.relation import Column, Relation
 from headwater.core.types import INT4, TEXT
 from headwater.sources import SOURCE_TYPES
+from headwater.sources.column_options import taken_as_text
 from headwater.sources.contract import Options, Pinned, Reference, Secrets
 from headwater.sources.load_generator import KIND
-from headwater.sources.postgres.pin import taken_as_text
 from headwater.sql.select import narrow
 from tests.unit.coordinator.scopes import Catalog
 
