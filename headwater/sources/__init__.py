@@ -3,6 +3,14 @@
     <kind>/__init__.py     KIND      what the cluster asks of it        contract.py
     <kind>/dialect.py      DIALECT   what statements ask of it          dialect.py, dialects.py
 
+What several kinds need and none of them owns stands beside them:
+
+    connections.py external.py       options of connections, their values, and where they may lead
+    column_options.py                TEXT COLUMNS and EXCLUDE COLUMNS of tables of a database
+    spooled.py stretches.py          a log that has arrived; what a stretch of it is to one table
+    unshown.py                       transactions that have arrived and do not show upstream yet
+    flawed.py                        values that cannot be stored
+
 A new kind of source is one folder and one line in `_PACKAGES`.  A kind may also come with another
 distribution that is installed beside this one: an entry point in the group `headwater.sources` that
 names its package.  Nothing in here imports Spark or another kind's folder, and nobody outside imports a

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -25,7 +24,6 @@ import pyarrow as pa
 from headwater.core import change
 from headwater.core.change import Received
 from headwater.core.errors import DefiniteError
-from headwater.core.points import Point, Widened
 from headwater.formats.arrow import arrow_type, read_schema
 from headwater.sources.contract import Export, ReadPart, Reset
 from headwater.sources.flawed import RowFlaws
@@ -39,32 +37,17 @@ from headwater.sources.mysql.table_map import TableMap, TableMaps
 from headwater.sources.mysql.transactions import Begun, begun, parse_query, statements_of
 from headwater.sources.mysql.trouble import READ_AGAIN
 from headwater.sources.mysql.values import stored
+from headwater.sources.spooled import Stored
+from headwater.sources.stretches import Shown, changes
 
 _BATCH_EVENTS: Final = 65_536
-_TRUNCATED: Final = "the table was truncated while columns were added to it"
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What of the log a table has already."""
-
-    gtids: str
-    columns: tuple[str, ...] | None = None  # only these, of every row; None: all of it
-
-    @staticmethod
-    def by(point: Point) -> Shown:
-        """By the point at which the table was read."""
-        columns = point.columns if isinstance(point, Widened) else None
-        return Shown(point.at["gtids"], columns)
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Consecutive events, here or in a file, and what must be known of the log before them."""
+    """Consecutive events, and what must be known of the log before them."""
 
-    data: bytes
-    path: str | None  # of the file that has the data, when it is not here
-    offset: int
+    stored: Stored
     lengths: Integers
     maps: tuple[bytes, ...]  # of the transaction that is under way
     under: Gtid | None  # its name
@@ -74,11 +57,7 @@ class Segment:
 
     def load(self) -> Events:
         """The events."""
-        if self.path is None:
-            return Events(self.data, self.lengths)
-        with Path(self.path).open("rb") as file:
-            file.seek(self.offset)
-            return Events(file.read(int(self.lengths.sum())), self.lengths)
+        return Events(self.stored.load(), self.lengths)
 
 
 def read(part: ReadPart) -> Iterator[tuple[Export, pa.RecordBatch | Reset | Received | DefiniteError]]:
@@ -88,27 +67,9 @@ def read(part: ReadPart) -> Iterator[tuple[Export, pa.RecordBatch | Reset | Rece
         table = export.pinned.reference["schema"], export.pinned.reference["table"]
         numbers, reset = stretch.changes(table), stretch.emptied(table)
         yield export, stretch.received(numbers)
-        shown: Integers = numbers[:0]
         point = stretch.segment.points.get(export.table_id)
-        if point is not None:
-            is_shown = stretch.shown(point)
-            shown, numbers = numbers[is_shown[numbers]], numbers[~is_shown[numbers]]
-            if reset is not None and is_shown[reset]:
-                if point.columns is not None:
-                    yield export, stretch.error(export, reset, _TRUNCATED)
-                    continue
-                reset = None
-        if reset is not None:
-            yield export, Reset()
-            numbers, shown = numbers[numbers > reset], shown[shown > reset]
-        try:
-            if point is not None and point.columns is not None:
-                for batch in stretch.batches(export, shown, frozenset(point.columns)):
-                    yield export, batch
-            for batch in stretch.batches(export, numbers):
-                yield export, batch
-        except DefiniteError as error:
-            yield export, error
+        for found in changes(stretch, export, numbers, reset, point):
+            yield export, found
 
 
 class _Stretch:
@@ -144,15 +105,15 @@ class _Stretch:
         mine = [place for place, known in enumerate(self.maps) if (known.schema, known.name) == table]
         return np.flatnonzero(np.isin(self.which, mine) & self._is_rows)
 
-    def shown(self, point: Shown) -> Booleans:
+    def shown(self, point: Shown, numbers: Integers) -> Booleans:
         """Of each event, whether what was read at a point has it already."""
-        gtids = parse_gtids(self.segment.flavour, point.gtids)
+        gtids = parse_gtids(self.segment.flavour, point.at)
         of = np.empty(len(self._begun.at) + 1, bool)  # the last is the one under way before
         of[-1] = self.segment.under is not None and self.segment.under in gtids
         for place, source in enumerate(self._begun.sources):
             mine = np.flatnonzero(self._begun.which == place)
             of[mine] = gtids.having(source, self._begun.numbers[mine])
-        found: Booleans = of[self._transaction]
+        found: Booleans = of[self._transaction[numbers]]
         return found
 
     def received(self, numbers: Integers) -> Received:

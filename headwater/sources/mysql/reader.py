@@ -34,12 +34,10 @@ from headwater.core.frontier import Frontier
 from headwater.core.limits import (
     BINLOG_READ_S,
     BINLOG_SILENCE_S_MAX,
-    UPSTREAM_HIDDEN_S_MAX,
     UPSTREAM_VALIDATE_S_MAX,
 )
 from headwater.sources.contract import Export, Looked, Options, ReadPart, Secrets, Waits
 from headwater.sources.mysql.connection import close, connect
-from headwater.sources.mysql.decode import Shown
 from headwater.sources.mysql.facts import ServerFacts
 from headwater.sources.mysql.frontier import GtidFrontier, Last, gtids_of
 from headwater.sources.mysql.gtid import Gtid, GtidPosition, GtidSet, parse_gtids
@@ -52,6 +50,8 @@ from headwater.sources.mysql.stream import BinlogStream, open_stream
 from headwater.sources.mysql.transactions import begun
 from headwater.sources.mysql.trouble import AGAIN, DRIVER_ERRORS, NAMESPACE, RESYNC, trouble
 from headwater.sources.mysql.watch import doubted, table_of, verdict
+from headwater.sources.stretches import Shown
+from headwater.sources.unshown import Unshown
 
 log = structlog.get_logger("mysql")
 
@@ -94,7 +94,7 @@ class MysqlReader:
         )
         stands_at = stands_at if self.continues else None
         self.waiting: tuple[str, str] | None = None
-        self._hidden: tuple[Transaction, float] | None = None  # the first that does not show, since when
+        self._unshown = Unshown()
         self._secrets = secrets
         self._stopping = False
         self._read: Gtids = GtidSet()  # what ticks have taken
@@ -344,21 +344,14 @@ class MysqlReader:
             executed = executed_of(self._control)
         except DRIVER_ERRORS as error:
             raise trouble(error) from error
-        for place, transaction in enumerate(transactions):
-            if transaction.gtid not in executed:
-                self._wait_for(transaction)
-                return transactions[:place]
-        self._hidden = self.waiting = None
-        return transactions
-
-    def _wait_for(self, transaction: Transaction) -> None:
-        """Nothing after this one may be read; as a rule for a moment."""
-        now_s = SYSTEM_CLOCK.monotonic_s()
-        if self._hidden is None or self._hidden[0] != transaction:
-            self._hidden = transaction, now_s
-        elif now_s - self._hidden[1] > UPSTREAM_HIDDEN_S_MAX:
-            what = f"{NAMESPACE}: transaction {transaction.gtid} is in the log and does not show yet"
-            self.waiting = what, _HIDDEN
+        gtids = [transaction.gtid for transaction in transactions]
+        count, first = next(
+            ((place, gtid) for place, gtid in enumerate(gtids) if gtid not in executed), (len(gtids), None)
+        )
+        self.waiting = None
+        if self._unshown.lasts(first):
+            self.waiting = f"{NAMESPACE}: transaction {first} is in the log and does not show yet", _HIDDEN
+        return transactions[:count]
 
     def plan_read(
         self,
@@ -371,7 +364,7 @@ class MysqlReader:
         gtids, count = self._cut
         if gtids_of(end) != gtids or not count:
             return start, ()
-        shown = {table_id: Shown.by(point) for table_id, point in points.items()}
+        shown = {table_id: Shown.by(point, "gtids") for table_id, point in points.items()}
         parts: list[ReadPart] = []
         for segment, tables in self._spool.take(count, shown):
             mine = tuple(export for export in exports if table_of(export) in tables)

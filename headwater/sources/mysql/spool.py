@@ -26,7 +26,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from headwater.core.clock import unique_name
 from headwater.core.errors import DefiniteError
 from headwater.core.limits import (
     BINLOG_WAITING_BYTES_MAX,
@@ -34,7 +33,7 @@ from headwater.core.limits import (
     REPLICATION_TICK_BYTES_MAX,
 )
 from headwater.sources.mysql import events as log
-from headwater.sources.mysql.decode import Segment, Shown
+from headwater.sources.mysql.decode import Segment
 from headwater.sources.mysql.events import HEADER, Booleans, Events, Integers
 from headwater.sources.mysql.facts import Flavour
 from headwater.sources.mysql.gtid import Gtid
@@ -49,6 +48,8 @@ from headwater.sources.mysql.transactions import (
     statements_of,
 )
 from headwater.sources.mysql.trouble import RESYNC
+from headwater.sources.spooled import Files, Held, unlink
+from headwater.sources.stretches import Shown
 
 _XA_DONE: Final = re.compile(r"XA\s+(?P<how>COMMIT|ROLLBACK)\s+(?P<xid>.*)", re.IGNORECASE | re.DOTALL)
 _INCIDENT: Final = "the server says that its binary log lacks changes that were made (an incident event)"
@@ -85,10 +86,7 @@ class _Part:
 
     maps: tuple[bytes, ...]
     under: Transaction | None
-    data: bytearray = field(default_factory=bytearray)
-    path: Path | None = None
-    offset: int = 0
-    bytes: int = 0
+    held: Held = field(default_factory=Held)
     lengths: array[int] = field(default_factory=lambda: array("q"))
     tables: set[Name] = field(default_factory=set)
     marks: deque[Mark] = field(default_factory=deque)
@@ -98,7 +96,7 @@ class Spool:
     """Filled by one thread, emptied by another."""
 
     def __init__(self, folder: Path, flavour: Flavour, folded: bool) -> None:
-        self._folder = folder
+        self._files = Files(folder, "binlog")
         self._flavour = flavour
         self._folded = folded  # names of tables are kept in lower case upstream
         self._lock = threading.Lock()
@@ -111,7 +109,6 @@ class Spool:
         self._parts: deque[_Part] = deque()
         self._remarks: list[Remark] = []
         self._prepared: dict[str, tuple[Name, ...]] = {}  # by XA transaction: what it has changed
-        self._handed: list[Path] = []  # files that a tick is reading
         self._watched: frozenset[Name] | None = None  # None: all tables
         self._dropped: dict[Name, int] = {}  # changes of these were left out, of which transaction last
         self._came = 0  # transactions that have come to their end
@@ -158,26 +155,25 @@ class Spool:
         there = {place: names[place] for place in np.unique(arrived.which[arrived.which >= 0]).tolist()}
         strange = [place for place, name in there.items() if not self._is_watched(name)]
         kept = ~np.isin(arrived.which, strange) if strange else np.ones(len(piece), bool)
-        if not self._parts or self._parts[-1].path is not None:
+        if not self._parts or self._parts[-1].held.path is not None:
             self._parts.append(_Part(tuple(self._named.values()), self._under))
         part = self._parts[-1]
         part.tables |= self._remark(arrived)
         counts, sizes = np.cumsum(kept), np.cumsum(np.where(kept, piece.lengths, 0))
         for end, transaction in arrived.finished():
-            place = len(part.lengths) + int(counts[end]), part.bytes + int(sizes[end])
+            place = len(part.lengths) + int(counts[end]), part.held.size + int(sizes[end])
             part.marks.append(Mark(*place, transaction))
             self._news.append(transaction)
         self._came += len(arrived.ends)
         self._dropped.update((there[place], self._came + 1) for place in strange)
         stays = piece.kept(kept)
-        part.data += stays.data
+        part.held.add(stays.data)
         part.lengths.extend(stays.lengths.tolist())
-        part.bytes += len(stays.data)
         part.tables.update(name for place, name in there.items() if place not in strange)
         self.waiting_bytes += len(stays.data)
         self._go_on(arrived, kept)
-        if part.bytes >= REPLICATION_SEGMENT_BYTES:
-            self._spill(part)
+        if part.held.size >= REPLICATION_SEGMENT_BYTES:
+            self._files.spill(part.held)
 
     def _is_watched(self, name: Name) -> bool:
         return self._watched is None or name in self._watched
@@ -250,12 +246,6 @@ class Spool:
         which = arrived.which[begin:]
         self._touched.update(arrived.names[place] for place in np.unique(which[which >= 0]).tolist())
 
-    def _spill(self, part: _Part) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        part.path = self._folder / f"{unique_name()[:16]}.binlog"
-        part.path.write_bytes(part.data)
-        part.data = bytearray()
-
     # Ticks
 
     def news(self) -> list[Transaction]:
@@ -274,7 +264,7 @@ class Spool:
                     if found and size + mark.bytes > REPLICATION_TICK_BYTES_MAX:
                         return found
                     found.append(mark.transaction)
-                size += part.bytes
+                size += part.held.size
         return found
 
     def remarks(self, count: int) -> list[Remark]:
@@ -296,10 +286,9 @@ class Spool:
                     part, rest = _split(part, part.marks[-1])
                     self._parts.appendleft(rest)
                 left -= len(part.marks)
-                if part.path is not None and part.path not in self._handed:
-                    self._handed.append(part.path)
+                self._files.hand(part.held)
                 taken.append((self._segment(part, points), part.tables))
-                self.waiting_bytes -= part.bytes
+                self.waiting_bytes -= part.held.size
             self._went += count
             self._remarks = [remark for remark in self._remarks if remark.number >= self._went]
             self._dropped = {name: at for name, at in self._dropped.items() if at > self._went}
@@ -307,9 +296,7 @@ class Spool:
 
     def _segment(self, part: _Part, points: Mapping[str, Shown]) -> Segment:
         return Segment(
-            bytes(part.data),
-            None if part.path is None else str(part.path),
-            part.offset,
+            part.held.stored(),
             np.array(part.lengths, np.int64),
             part.maps,
             None if part.under is None else part.under.gtid,
@@ -321,19 +308,15 @@ class Spool:
     def done(self) -> None:
         """What was taken has become durable: its files may go."""
         with self._lock:
-            needed = {part.path for part in self._parts}
-            gone = [path for path in self._handed if path not in needed]
-            self._handed = [path for path in self._handed if path in needed]
-        for path in gone:
-            path.unlink(missing_ok=True)
+            gone = self._files.done(part.held for part in self._parts)
+        unlink(gone)
 
     def close(self) -> None:
         """Nothing of it is needed any more."""
         with self._lock:
-            paths = {*self._handed, *(part.path for part in self._parts if part.path is not None)}
+            gone = self._files.all(part.held for part in self._parts)
             self._parts.clear()
-        for path in paths:
-            path.unlink(missing_ok=True)
+        unlink(gone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,20 +372,17 @@ class _Arrived:
 
 def _split(part: _Part, cut: Mark) -> tuple[_Part, _Part]:
     """The events up to a mark, and the rest, which begins with a transaction."""
+    before, after = part.held.cut(cut.bytes)
     head = replace(
         part,
-        data=part.data[: cut.bytes],
+        held=before,
         lengths=part.lengths[: cut.events],
-        bytes=cut.bytes,
         marks=deque(mark for mark in part.marks if mark.events <= cut.events),
     )
     rest = _Part(
         (),
         None,
-        part.data[cut.bytes :],
-        part.path,
-        0 if part.path is None else part.offset + cut.bytes,
-        part.bytes - cut.bytes,
+        after,
         part.lengths[cut.events :],
         part.tables,
         deque(

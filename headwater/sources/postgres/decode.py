@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -31,7 +30,6 @@ from headwater.core import change
 from headwater.core.change import Received
 from headwater.core.errors import DefiniteError
 from headwater.core.flaws import Flaw
-from headwater.core.points import Point, Widened
 from headwater.core.types import SqlType
 from headwater.formats.arrow import arrow_type, read_schema
 from headwater.sources.contract import Export, ReadPart, Reset
@@ -56,81 +54,40 @@ from headwater.sources.postgres.pgoutput import (
     parse_relation,
 )
 from headwater.sources.postgres.visibility import Snapshot
+from headwater.sources.spooled import Stored
+from headwater.sources.stretches import Shown, changes
 
 _BATCH_MESSAGES: Final = 65_536
-_TRUNCATED: Final = "the table was truncated while columns were added to it"
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What of the stream a table has already."""
-
-    snapshot: str
-    columns: tuple[str, ...] | None = None  # only these, of every row; None: all of it
-
-    @staticmethod
-    def by(point: Point) -> Shown:
-        """By the point at which the table was read."""
-        return Shown(point.at["snapshot"], point.columns if isinstance(point, Widened) else None)
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Consecutive messages, here or in a file, and what must be known of the stream before them."""
+    """Consecutive messages, and what must be known of the stream before them."""
 
-    data: bytes
-    path: str | None  # of the file that has the data, when it is not here
-    offset: int
+    stored: Stored
     lengths: npt.NDArray[np.uint32]
     relations: tuple[bytes, ...]  # the newest Relation message of each table
     transaction: tuple[int, int]  # (commit's position, number) of the one that is under way
     first: int  # how many messages of the tick come before
     points: Mapping[str, Shown]  # by table: the snapshot that it was read at, while it may matter
 
-    def load(self) -> bytes:
-        """The messages' bytes."""
-        if self.path is None:
-            return self.data
-        with Path(self.path).open("rb") as file:
-            file.seek(self.offset)
-            return file.read(int(self.lengths.sum(dtype=np.int64)))
-
 
 def read(part: ReadPart) -> Iterator[tuple[Export, pa.RecordBatch | Reset | Received | DefiniteError]]:
     """The changes of a part, export by export."""
     segment: Segment = part.details
-    stretch = Stretch(segment.load(), segment.lengths)
+    stretch = Stretch(segment.stored.load(), segment.lengths)
     lsns, xids = stretch.transactions(segment.transaction)
     decoder = Decoder(stretch, lsns, xids, _shapes(stretch, segment.relations), segment.first)
-    changes = stretch.of_kind(pgoutput.INSERT, pgoutput.UPDATE, pgoutput.DELETE)
-    oids = stretch.u32(stretch.starts[changes] + 1)
+    rows = stretch.of_kind(pgoutput.INSERT, pgoutput.UPDATE, pgoutput.DELETE)
+    oids = stretch.u32(stretch.starts[rows] + 1)
     truncated = stretch.truncated()
     for export in part.exports:
         oid = export.pinned.reference["oid"]
-        numbers, reset = changes[oids == oid], truncated.get(oid)
+        numbers, reset = rows[oids == oid], truncated.get(oid)
         yield export, _received(segment, numbers, reset)
-        shown: Integers = numbers[:0]
         point = segment.points.get(export.table_id)
-        if point is not None:
-            snapshot = Snapshot.from_text(point.snapshot)
-            is_shown = snapshot.shows(xids[numbers])
-            shown, numbers = numbers[is_shown], numbers[~is_shown]
-            if reset is not None and bool(snapshot.shows(xids[[reset]])[0]):
-                if point.columns is not None:
-                    yield export, decoder.error(export, reset, _TRUNCATED)
-                    continue
-                reset = None
-        if reset is not None:
-            yield export, Reset()
-            numbers, shown = numbers[numbers > reset], shown[shown > reset]
-        try:
-            if point is not None and point.columns is not None:
-                for batch in decoder.batches(export, shown, frozenset(point.columns)):
-                    yield export, batch
-            for batch in decoder.batches(export, numbers):
-                yield export, batch
-        except DefiniteError as error:
-            yield export, error
+        for found in changes(decoder, export, numbers, reset, point):
+            yield export, found
 
 
 def _received(segment: Segment, numbers: Integers, reset: int | None) -> Received:
@@ -186,6 +143,10 @@ class Decoder:
             for start in range(0, len(mine), _BATCH_MESSAGES):
                 chosen = mine[start : start + _BATCH_MESSAGES]
                 yield self._batch(export, len(relation.columns), places, chosen)
+
+    def shown(self, point: Shown, numbers: Integers) -> pgoutput.Booleans:
+        """Of each message, whether the snapshot of a point shows its transaction."""
+        return Snapshot.from_text(point.at).shows(self.xids[numbers])
 
     def _places(
         self, export: Export, relation: RelationMessage, numbers: Integers, unsaid: frozenset[str]

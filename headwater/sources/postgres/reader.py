@@ -52,13 +52,11 @@ from headwater.core.limits import (
     SNAPSHOT_SETTLE_CHECK_S,
     STREAM_CATCH_UP_S_MAX,
     UPSTREAM_ANSWER_S_MAX,
-    UPSTREAM_HIDDEN_S_MAX,
     UPSTREAM_SILENCE_S_MAX,
 )
 from headwater.core.quoting import literal, quoted
 from headwater.sources.contract import Export, Looked, Options, ReadPart, Secrets, Waits
 from headwater.sources.postgres import pgoutput
-from headwater.sources.postgres.decode import Shown
 from headwater.sources.postgres.facts import (
     RESYNC,
     Doubt,
@@ -79,6 +77,8 @@ from headwater.sources.postgres.spool import Overlap, Spool
 from headwater.sources.postgres.trouble import AGAIN, first_line, named, trouble
 from headwater.sources.postgres.visibility import Snapshot
 from headwater.sources.postgres.watch import Notes, Watch
+from headwater.sources.stretches import Shown
+from headwater.sources.unshown import Unshown
 
 log = structlog.get_logger("postgres")
 
@@ -117,7 +117,7 @@ class PostgresReader:
         self.continues = not (isinstance(stands_at, LsnFrontier) and stands_at.generation != self._generation)
         stands_at = stands_at if self.continues else None
         self.waiting: tuple[str, str] | None = None
-        self._hidden: tuple[int, float] | None = None  # the first transaction that does not show, since when
+        self._unshown = Unshown()
         self._slot: str = options["slot"]
         self._control = reach(options, secrets)
         self._stream: psycopg.Connection[Any] | None = None
@@ -333,7 +333,7 @@ class PostgresReader:
     ) -> tuple[Frontier, tuple[ReadPart, ...]]:
         if self._spool is None or not isinstance(start, LsnFrontier):
             raise TypeError(f"a PostgreSQL source was given the frontier {start}")
-        snapshots = {table_id: Shown.by(point) for table_id, point in points.items()}
+        snapshots = {table_id: Shown.by(point, "snapshot") for table_id, point in points.items()}
         taken = self._spool.take(position(end), snapshots)
         parts: list[ReadPart] = []
         for segment, tables in taken.segments:
@@ -411,21 +411,14 @@ class PostgresReader:
         transactions, cut = self._spool.ahead(until)
         end = until if cut is None else cut
         hidden = np.flatnonzero(~shown.shows(np.array([one.xid for one in transactions], np.int64)))
+        xid = None
         if len(hidden):
-            first = transactions[hidden[0]]
-            end, transactions = first.lsn, transactions[: hidden[0]]
-            self._wait_for(first.xid)
-        else:
-            self._hidden = self.waiting = None
-        return end, _notes(self._spool.remarks(), end, transactions)
-
-    def _wait_for(self, xid: int) -> None:
-        """Nothing after this transaction may be read; as a rule for a moment."""
-        now_s = SYSTEM_CLOCK.monotonic_s()
-        if self._hidden is None or self._hidden[0] != xid:
-            self._hidden = xid, now_s
-        elif now_s - self._hidden[1] > UPSTREAM_HIDDEN_S_MAX:
+            end, xid = transactions[hidden[0]].lsn, transactions[hidden[0]].xid
+            transactions = transactions[: hidden[0]]
+        self.waiting = None
+        if self._unshown.lasts(xid):
             self.waiting = f"postgres: transaction {xid} has committed and does not show yet", _HIDDEN
+        return end, _notes(self._spool.remarks(), end, transactions)
 
     def _comes(self, until: int) -> bool:
         """Whether the stream goes on to a place that it has not come to yet, within a moment."""

@@ -30,13 +30,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from headwater.core.clock import unique_name
 from headwater.core.errors import DefiniteError
 from headwater.core.limits import REPLICATION_SEGMENT_BYTES, REPLICATION_TICK_BYTES_MAX
-from headwater.sources.postgres.decode import Segment, Shown
+from headwater.sources.postgres.decode import Segment
 from headwater.sources.postgres.facts import RESYNC, went_back
 from headwater.sources.postgres.frontier import Transaction, lsn_text
 from headwater.sources.postgres.remarks import Remark, Remarks, truncated
+from headwater.sources.spooled import Files, Held, unlink
+from headwater.sources.stretches import Shown
 
 _BEGIN, _COMMIT, _RELATION, _TRUNCATE = b"BCRT"
 _CHANGES: Final = frozenset(b"IUD")
@@ -99,10 +100,7 @@ class _Part:
 
     relations: dict[int, bytes]
     transaction: Transaction
-    data: bytearray = field(default_factory=bytearray)
-    path: Path | None = None
-    offset: int = 0
-    bytes: int = 0
+    held: Held = field(default_factory=Held)
     lengths: array[int] = field(default_factory=lambda: array("I"))
     tables: set[int] = field(default_factory=set)
     marks: deque[Mark] = field(default_factory=deque)
@@ -112,7 +110,7 @@ class Spool:
     """Filled by one thread, emptied by another."""
 
     def __init__(self, folder: Path, overlap: Overlap) -> None:
-        self._folder = folder
+        self._files = Files(folder, "stream")
         self._overlap = overlap
         self._again = False  # the transaction under way was read before
         self._lock = threading.Lock()
@@ -120,7 +118,6 @@ class Spool:
         self._transaction = Transaction(0, 0, 0)
         self._parts: deque[_Part] = deque()
         self._remarks = Remarks()
-        self._handed: list[Path] = []  # files that a tick is reading
         self.inside = False  # a transaction has begun and not ended
         self.waiting_bytes = 0
 
@@ -135,12 +132,11 @@ class Spool:
             self._pass(message)
             return None
         with self._lock:
-            if not self._parts or self._parts[-1].path is not None:
+            if not self._parts or self._parts[-1].held.path is not None:
                 self._parts.append(_Part(dict(self._relations), self._transaction))
             part = self._parts[-1]
-            part.data += message
+            part.held.add(message)
             part.lengths.append(len(message))
-            part.bytes += len(message)
             self.waiting_bytes += len(message)
             if kind == _BEGIN:
                 self._transaction, self.inside = begun, True
@@ -156,10 +152,10 @@ class Spool:
             elif kind == _COMMIT:
                 self.inside = False
                 end = int.from_bytes(message[10:18], "big")
-                part.marks.append(Mark(len(part.lengths), part.bytes, end, self._transaction))
+                part.marks.append(Mark(len(part.lengths), part.held.size, end, self._transaction))
                 return end
-            if part.bytes >= REPLICATION_SEGMENT_BYTES:
-                self._spill(part)
+            if part.held.size >= REPLICATION_SEGMENT_BYTES:
+                self._files.spill(part.held)
         return None
 
     def reached(self, lsn: int) -> None:
@@ -173,12 +169,6 @@ class Spool:
         if kind == _RELATION:
             self._relations[int.from_bytes(message[1:5], "big")] = message
 
-    def _spill(self, part: _Part) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        part.path = self._folder / f"{unique_name()[:16]}.stream"
-        part.path.write_bytes(part.data)
-        part.data = bytearray()
-
     def take(self, until: int, points: Mapping[str, Shown]) -> Taken:
         """Whole transactions that end at or before `until`, about as much as a tick may have."""
         taken: list[tuple[Segment, set[int]]] = []
@@ -191,12 +181,11 @@ class Spool:
                 if index == count - 1 and cut is not None and cut.messages < len(part.lengths):
                     part, rest = self._split(part, cut)
                     self._parts.appendleft(rest)
-                if part.path is not None and part.path not in self._handed:
-                    self._handed.append(part.path)
+                self._files.hand(part.held)
                 taken.append((_segment(part, first, points), part.tables))
                 transactions += [mark.transaction for mark in part.marks]
                 first += len(part.lengths)
-                self.waiting_bytes -= part.bytes
+                self.waiting_bytes -= part.held.size
             self._remarks.forget(until if reached is None else reached)
         return Taken(taken, transactions, reached)
 
@@ -230,32 +219,23 @@ class Spool:
                 if best is not None and size + mark.bytes > REPLICATION_TICK_BYTES_MAX:
                     return best[0], best[1], best[1].lsn
                 best = index + 1, mark
-            size += part.bytes
+            size += part.held.size
         return (best[0], best[1], None) if best else (0, None, None)
 
     def _split(self, part: _Part, cut: Mark) -> tuple[_Part, _Part]:
         """The messages up to a mark, and the rest with what must be known before it."""
+        before, after = part.held.cut(cut.bytes)
         head = replace(
             part,
-            data=part.data[: cut.bytes],
+            held=before,
             lengths=part.lengths[: cut.messages],
-            bytes=cut.bytes,
             marks=deque(mark for mark in part.marks if mark.messages <= cut.messages),
         )
-        if part.path is None:
-            before = bytes(head.data)
-        else:
-            with part.path.open("rb") as file:
-                file.seek(part.offset)
-                before = file.read(cut.bytes)
-        relations = part.relations | _relations_in(before, np.array(head.lengths, np.int64))
+        found = _relations_in(before.stored().load(), np.array(head.lengths, np.int64))
         rest = _Part(
-            relations,
+            part.relations | found,
             Transaction(0, 0, 0),  # a mark is the end of a transaction: the next message is a Begin
-            part.data[cut.bytes :],
-            part.path,
-            0 if part.path is None else part.offset + cut.bytes,
-            part.bytes - cut.bytes,
+            after,
             part.lengths[cut.messages :],
             part.tables,
             deque(
@@ -269,20 +249,15 @@ class Spool:
     def done(self) -> None:
         """What was taken has become durable: its files may go."""
         with self._lock:
-            handed, self._handed = self._handed, []
-            needed = {part.path for part in self._parts}
-            self._handed = [path for path in handed if path in needed]
-        for path in handed:
-            if path not in needed:
-                path.unlink(missing_ok=True)
+            gone = self._files.done(part.held for part in self._parts)
+        unlink(gone)
 
     def close(self) -> None:
         """Nothing of it is needed any more."""
         with self._lock:
-            paths = {*self._handed, *(part.path for part in self._parts if part.path is not None)}
+            gone = self._files.all(part.held for part in self._parts)
             self._parts.clear()
-        for path in paths:
-            path.unlink(missing_ok=True)
+        unlink(gone)
 
 
 def _relations_in(data: bytes, lengths: npt.NDArray[np.int64]) -> dict[int, bytes]:
@@ -297,9 +272,7 @@ def _relations_in(data: bytes, lengths: npt.NDArray[np.int64]) -> dict[int, byte
 
 def _segment(part: _Part, first: int, points: Mapping[str, Shown]) -> Segment:
     return Segment(
-        bytes(part.data),
-        None if part.path is None else str(part.path),
-        part.offset,
+        part.held.stored(),
         np.array(part.lengths, np.uint32),
         tuple(part.relations.values()),
         part.transaction[:2],

@@ -12,6 +12,7 @@ from headwater.core.relation import Column, Relation
 from headwater.core.types import INT4, TEXT
 from headwater.sources.contract import Export, Pinned
 from headwater.sources.postgres.decode import Segment
+from headwater.sources.spooled import Stored
 
 OID = 16_384
 UNCHANGED = object()
@@ -85,7 +86,7 @@ def segment(messages: Sequence[bytes], **more: object) -> Segment:
         "points": {},
     } | more
     lengths = np.array([len(message) for message in messages], np.uint32)
-    return Segment(b"".join(messages), None, 0, lengths, **facts)  # type: ignore[arg-type]
+    return Segment(Stored(b"".join(messages)), lengths, **facts)  # type: ignore[arg-type]
 
 
 def export(discipline: Discipline = "keyed", table_id: str = "u1", oid: int = OID) -> Export:

@@ -23,7 +23,8 @@ from headwater.core.errors import DefiniteError
 from headwater.core.export import ODD_KEYS
 from headwater.core.flaws import Flaw, Flaws
 from headwater.sources.contract import Export, ReadPart, Reset
-from headwater.sources.postgres.decode import Segment, Shown, read
+from headwater.sources.postgres.decode import Segment, read
+from headwater.sources.stretches import Shown
 from tests.unit.sources.postgres import stream
 from tests.unit.sources.postgres.stream import SHAPE, UNCHANGED
 
