@@ -1,7 +1,7 @@
 """Kinds of connections: which options they have, what each may be, and how an upstream is tried out.
 
-A kind is a table from options to readers.  Values of secrets are never here: options name secrets
-by their ids.
+A kind is a table from options to readers.  Options name secrets by their ids; what a secret is worth is
+asked for by whoever connects, when it does (`value_of`), and kept nowhere.
 """
 
 from __future__ import annotations
@@ -68,6 +68,20 @@ def secret(name: str, value: OptionValue) -> Any:
             hint=f"CREATE SECRET a_key AS '...', then {name} = SECRET a_key.",
         )
     return None
+
+
+def value_of(connection: Mapping[str, Any], option: str, secrets: Secrets) -> bytes | None:
+    """What was given for an option that `string_or_secret` or `secret` reads, as it is now; None: nothing."""
+    given = connection.get(option)
+    if given is None:
+        return None
+    return secrets(given["secret"]) if "secret" in given else str(given["text"]).encode()
+
+
+def text_of(connection: Mapping[str, Any], option: str, secrets: Secrets) -> str | None:
+    """The same as text."""
+    value = value_of(connection, option, secrets)
+    return None if value is None else value.decode()
 
 
 def ssl_mode(modes: Sequence[str]) -> Reader:

@@ -23,6 +23,7 @@ from confluent_kafka.admin import AdminClient
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import TransientError, UserError
 from headwater.core.limits import KAFKA_ANSWER_S_MAX
+from headwater.sources.connections import text_of
 from headwater.sources.contract import Secrets
 from headwater.sources.external import EXTERNAL_ONLY, addresses
 
@@ -56,26 +57,17 @@ def settings(connection: Mapping[str, Any], secrets: Secrets) -> dict[str, Any]:
     }
     if connection["security_protocol"].startswith(_SASL):
         made["sasl.mechanism"] = connection["sasl_mechanisms"]
-        made["sasl.username"] = _text(connection, "sasl_username", secrets)
-        made["sasl.password"] = _text(connection, "sasl_password", secrets)
+        made["sasl.username"] = text_of(connection, "sasl_username", secrets)
+        made["sasl.password"] = text_of(connection, "sasl_password", secrets)
     for setting, option in (
         ("ssl.ca.pem", "ssl_certificate_authority"),
         ("ssl.certificate.pem", "ssl_certificate"),
         ("ssl.key.pem", "ssl_key"),
     ):
-        value = _text(connection, option, secrets)
+        value = text_of(connection, option, secrets)
         if value is not None:
             made[setting] = value
     return made
-
-
-def _text(connection: Mapping[str, Any], option: str, secrets: Secrets) -> str | None:
-    kept = connection.get(option)
-    if kept is None:
-        return None
-    if "secret" in kept:
-        return secrets(kept["secret"]).decode()
-    return str(kept["text"])
 
 
 def fingerprint(made: Mapping[str, Any]) -> str:

@@ -25,6 +25,7 @@ from urllib.parse import quote, urlsplit
 from headwater.core.clock import SYSTEM_CLOCK, unique_name
 from headwater.core.errors import TransientError, UserError
 from headwater.core.limits import REGISTRY_ABSENT_S, REGISTRY_ANSWER_S_MAX, REGISTRY_WAIT_EVERY_S
+from headwater.sources.connections import text_of
 from headwater.sources.contract import Secrets
 from headwater.sources.external import addresses
 
@@ -192,22 +193,19 @@ class Registry:
         return made
 
     def _trust(self) -> ssl.SSLContext:
-        authority = self._value("ssl_certificate_authority")
+        authority = self._text("ssl_certificate_authority")
         return ssl.create_default_context(cadata=authority)
+
+    def _text(self, option: str) -> str | None:
+        return text_of(self._connection, option, self._secrets)
 
     def _headers(self) -> dict[str, str]:
         headers = {"Accept": _ACCEPTED}
-        user = self._value("user")
+        user = self._text("user")
         if user is not None:
-            login = f"{user}:{self._value('password') or ''}".encode()
+            login = f"{user}:{self._text('password') or ''}".encode()
             headers["Authorization"] = f"Basic {base64.b64encode(login).decode()}"
         return headers
-
-    def _value(self, option: str) -> str | None:
-        kept = self._connection.get(option)
-        if kept is None or isinstance(kept, str):
-            return kept
-        return self._secrets(kept["secret"]).decode() if "secret" in kept else str(kept["text"])
 
 
 def _read(file: Path | None) -> Mapping[str, Any] | None:

@@ -12,7 +12,7 @@ Not here: who asks, and at which place of the log (reader.py, decode.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from headwater.core.quoting import backquoted
@@ -104,30 +104,26 @@ def said(pinned: Pinned, table: TableMap) -> list[int] | str:
             " different value, so that its columns are not told by their names any more"
         )
     found = {column.name: place for place, column in enumerate(table.columns)}
-    places = []
-    for column in pinned.columns:
-        place = found.get(column["name"])
+    return _fitting(pinned, table, [found.get(column["name"]) for column in pinned.columns])
+
+
+def _by_place(pinned: Pinned, table: TableMap) -> list[int] | str:
+    places = [column["place"] for column in pinned.columns]
+    return _fitting(pinned, table, [place if place < len(table.columns) else None for place in places])
+
+
+def _fitting(pinned: Pinned, table: TableMap, places: Sequence[int | None]) -> list[int] | str:
+    """These places of the pinned columns, if what is there still fits."""
+    name = pinned.reference["table"]
+    fitting = []
+    for column, place in zip(pinned.columns, places, strict=True):
         if place is None:
             return f"{_PREFIX}column {column['name']} no longer present in table {name}"
         what = _of_map(ColumnFacts.from_json(column), table.columns[place])
         if what is not None:
             return _altered(column["name"], name, what)
-        places.append(place)
-    return places
-
-
-def _by_place(pinned: Pinned, table: TableMap) -> list[int] | str:
-    name = pinned.reference["table"]
-    places = []
-    for column in pinned.columns:
-        place: int = column["place"]
-        if place >= len(table.columns):
-            return f"{_PREFIX}column {column['name']} no longer present in table {name}"
-        what = _of_map(ColumnFacts.from_json(column), table.columns[place])
-        if what is not None:
-            return _altered(column["name"], name, what)
-        places.append(place)
-    return places
+        fitting.append(place)
+    return fitting
 
 
 def _altered(column: str, table: str, what: str) -> str:

@@ -31,11 +31,13 @@ from headwater.core.limits import (
     UPSTREAM_KEEPALIVE_S,
     UPSTREAM_VALIDATE_S_MAX,
 )
-from headwater.sources.contract import Secrets
+from headwater.sources.connections import value_of
+from headwater.sources.contract import Options, Secrets
 from headwater.sources.external import addresses
+from headwater.sources.mysql.facts import ServerFacts
 from headwater.sources.mysql.server import server_facts, settings_error
 from headwater.sources.mysql.session_settings import settle
-from headwater.sources.mysql.trouble import DRIVER_ERRORS, NAMESPACE, Reason, plain, reason, said
+from headwater.sources.mysql.trouble import DRIVER_ERRORS, NAMESPACE, Reason, plain, reason, said, trouble
 
 PORT_DEFAULT: Final = 3306
 
@@ -114,6 +116,17 @@ def asking(connection: Mapping[str, Any], secrets: Secrets) -> Iterator[Connecti
         raise plain(error) from error
 
 
+def server_now(options: Options, secrets: Secrets) -> ServerFacts:
+    """What the upstream of a source says of itself; TransientError if it does not answer."""
+    session = connect(options["connection"], secrets)
+    try:
+        return server_facts(session)
+    except DRIVER_ERRORS as error:
+        raise trouble(error) from error
+    finally:
+        close(session)
+
+
 def validate(connection: Mapping[str, Any], secrets: Secrets) -> None:
     """UserError unless a source could be made with this connection now."""
     detail = f'The connection is to "{_place(connection)}", as user "{connection["user"]}".'
@@ -151,7 +164,7 @@ def _connect(connection: Mapping[str, Any], secrets: Secrets, answer_s_max: floa
         host=connection["host"],
         port=connection.get("port", PORT_DEFAULT),
         user=connection["user"],
-        password=_value(connection, "password", secrets) or b"",
+        password=value_of(connection, "password", secrets) or b"",
         charset="utf8mb4",
         autocommit=True,
         program_name="headwater",
@@ -225,7 +238,7 @@ def _tls(connection: Mapping[str, Any], secrets: Secrets) -> ssl.SSLContext | No
     context.verify_mode = ssl.CERT_REQUIRED if mode in (VERIFY_CA, VERIFY_IDENTITY) else ssl.CERT_NONE
     # Servers make themselves certificates that strict reading would refuse.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    authority = _value(connection, "ssl_certificate_authority", secrets)
+    authority = value_of(connection, "ssl_certificate_authority", secrets)
     if authority is not None:
         try:
             context.load_verify_locations(cadata=authority.decode("ascii"))
@@ -233,9 +246,9 @@ def _tls(connection: Mapping[str, Any], secrets: Secrets) -> ssl.SSLContext | No
             raise TransientError(
                 "SSL CERTIFICATE AUTHORITY is no certificate in PEM", hint="Set it again."
             ) from error
-    certificate = _value(connection, "ssl_certificate", secrets)
+    certificate = value_of(connection, "ssl_certificate", secrets)
     if certificate is not None:
-        _show_certificate(context, certificate, _value(connection, "ssl_key", secrets) or b"")
+        _show_certificate(context, certificate, value_of(connection, "ssl_key", secrets) or b"")
     return context
 
 
@@ -254,14 +267,6 @@ def _show_certificate(context: ssl.SSLContext, certificate: bytes, key: bytes) -
         ) from error
     finally:
         os.unlink(path)
-
-
-def _value(connection: Mapping[str, Any], option: str, secrets: Secrets) -> bytes | None:
-    """A text, or a secret's value now."""
-    given = connection.get(option)
-    if given is None:
-        return None
-    return secrets(given["secret"]) if "secret" in given else str(given["text"]).encode()
 
 
 def _why(error: BaseException) -> Reason:

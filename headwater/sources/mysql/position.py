@@ -8,20 +8,12 @@ from __future__ import annotations
 
 from headwater.core.frontier import Frontier
 from headwater.sources.contract import Options, Secrets
-from headwater.sources.mysql.connection import close, connect
+from headwater.sources.mysql.connection import server_now
 from headwater.sources.mysql.frontier import GtidFrontier
 from headwater.sources.mysql.gtid import parse_gtids
-from headwater.sources.mysql.server import server_facts
-from headwater.sources.mysql.trouble import DRIVER_ERRORS, trouble
 
 
 def position(options: Options, secrets: Secrets, now_ms: int) -> Frontier:
     """See `SourceType.position`."""
-    session = connect(options["connection"], secrets)
-    try:
-        facts = server_facts(session)
-    except DRIVER_ERRORS as error:
-        raise trouble(error) from error
-    finally:
-        close(session)
+    facts = server_now(options, secrets)
     return GtidFrontier(parse_gtids(facts.flavour, facts.executed))

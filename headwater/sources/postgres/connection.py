@@ -38,6 +38,7 @@ from headwater.core.limits import (
     UPSTREAM_KEEPALIVE_COUNT,
     UPSTREAM_KEEPALIVE_S,
 )
+from headwater.sources.connections import value_of
 from headwater.sources.contract import Secrets
 from headwater.sources.external import addresses
 from headwater.sources.postgres.session_settings import settings_query, startup_options
@@ -74,7 +75,7 @@ def conninfo(connection: Mapping[str, Any], secrets: Secrets, **more: str) -> st
         "keepalives_count": UPSTREAM_KEEPALIVE_COUNT,
         "tcp_user_timeout": UPSTREAM_KEEPALIVE_S * (UPSTREAM_KEEPALIVE_COUNT + 1) * 1000,
     }
-    password = _value(connection, "password", secrets)
+    password = value_of(connection, "password", secrets)
     # Empty instead of left out: libpq would take the one in the server's environment, and send it there.
     parameters["password"] = "" if password is None else _text(password)
     return make_conninfo("", **{**parameters, **more})
@@ -246,14 +247,6 @@ def _place(connection: Mapping[str, Any]) -> str:
 # Values, and files of them
 
 
-def _value(connection: Mapping[str, Any], option: str, secrets: Secrets) -> bytes | None:
-    """A text, or a secret's value now."""
-    given = connection.get(option)
-    if given is None:
-        return None
-    return secrets(given["secret"]) if "secret" in given else str(given["text"]).encode()
-
-
 def _text(password: bytes) -> str:
     try:
         text = password.decode()
@@ -268,7 +261,7 @@ def _text(password: bytes) -> str:
 
 def _file(connection: Mapping[str, Any], option: str, secrets: Secrets) -> str:
     """The path of a private file with an option's value; of no file when it has none."""
-    value = _value(connection, option, secrets)
+    value = value_of(connection, option, secrets)
     if value is None:
         return _NO_FILE
     folder = _folder()
