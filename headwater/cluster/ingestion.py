@@ -16,7 +16,7 @@ fences whoever was it before), read where it stands, go on.
     members      its tables, and how each of them stands
     standing     the newest binding, and how far everything is complete
     backfills    what reads new tables beside the ticks
-    tallies      what was done, for statistics
+    counters     what was done, for statistics
 
 Not here: reading the upstream (sources/), snapshots (backfill.py), folds (maintenance.py).
 """
