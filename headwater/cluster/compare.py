@@ -31,6 +31,7 @@ from headwater.core.errors import TransientError
 from headwater.core.quoting import quoted
 from headwater.formats.arrow import change_schema, state_schema
 from headwater.formats.text import to_text
+from headwater.persist.answers import StoredAnswers
 from headwater.persist.combine import flaw_values, relation_sql, scan_files, spelled_apart
 from headwater.persist.files import write_file
 from headwater.persist.keys import same_key
@@ -50,12 +51,14 @@ class FetchTask:
 
     store: DataStore
     folder: str  # of the store
+    source_id: str
     chunk: SnapshotChunk
 
     def run(self) -> FileEntry:
         chunk, path = self.chunk, fetched_file(self.folder)
         kind, export = SOURCE_TYPES[chunk.source_type], chunk.export
-        with kind.reading(SecretStore(self.store).get) as read:
+        answers = StoredAnswers(self.store, self.source_id)
+        with kind.reading(SecretStore(self.store).get, answers) as read:
             batches = (found for found in read(chunk) if not isinstance(found, Received))
             if not kind.snapshots_are_changes(export):
                 rows = in_state(batches, export, 0)

@@ -392,7 +392,7 @@ class Ingestion:
         reached, parts = reader.plan_read(frontier, looked.end, exports, self.members.points, TICK_ROWS_MAX)
         ts = self._mint()
         with shared.claims.claim() as claim:
-            tasks = [ReadTask(shared.store, claim, ts, part) for part in parts]
+            tasks = [ReadTask(shared.store, claim, ts, self.source_id, part) for part in parts]
             written = shared.jobs.run(tasks, Pool.TICKS)
             files, found = gather(written)
             errors = {**found, **stopped}

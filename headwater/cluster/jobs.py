@@ -78,7 +78,7 @@ class Jobs:
     def warm(self) -> None:
         """Let Spark begin what it begins with its first job, before a tick waits for it."""
         with suppress(HeadwaterError, DriverLost):  # whoever has work to do will say it
-            self.run([GroupTask(())], Pool.TICKS)
+            self.run([GroupTask("", ())], Pool.TICKS)
 
 
 def driver_gone(context: SparkContext) -> bool:

@@ -187,7 +187,9 @@ class Snapshots:
 
     def _run(self, group: Group) -> list[Any]:
         tasks = tuple(self._task(chunk, table.joined_ts) for table, chunk in group)
-        results: list[Any] = self._shared.jobs.run([GroupTask(tasks)], Pool.BACKFILLS)[0]
+        results: list[Any] = self._shared.jobs.run([GroupTask(self._host.source_id, tasks)], Pool.BACKFILLS)[
+            0
+        ]
         return results
 
     def _finished(self, group: Group, results: list[Any]) -> None:

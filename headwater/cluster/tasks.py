@@ -39,6 +39,7 @@ from headwater.formats.arrow import change_schema, state_schema
 from headwater.formats.columns import map_distinct
 from headwater.formats.jsonb import canonical_jsonb
 from headwater.observe.failpoints import failpoint
+from headwater.persist.answers import StoredAnswers
 from headwater.persist.combine import BELOW_ZERO, relation_sql, scan_files
 from headwater.persist.files import DAMAGE_HINT, damage, weigh, write_file
 from headwater.persist.keys import same_key
@@ -76,12 +77,13 @@ class ReadTask:
     store: DataStore
     claim: str
     ts: int
+    source_id: str
     part: ReadPart
 
     def run(self) -> Written:
         changes = _Changes(self)
-        secrets = SecretStore(self.store).get
-        for export, found in SOURCE_TYPES[self.part.source_type].read(self.part, secrets):
+        secrets, answers = SecretStore(self.store).get, StoredAnswers(self.store, self.source_id)
+        for export, found in SOURCE_TYPES[self.part.source_type].read(self.part, secrets, answers):
             changes.take(export, found)
         failpoint("ingestion.before_files")
         return changes.written()
@@ -253,8 +255,12 @@ def in_state(batches: Iterator[pa.RecordBatch], export: Export, ts: int) -> Iter
 
 @dataclass(frozen=True, slots=True)
 class GroupTask:
-    """Small tasks of several tables, one after the other; a definite error is that of one table alone."""
+    """Small tasks of several tables of a source, one after the other.
 
+    A definite error is that of one table alone.
+    """
+
+    source_id: str
     tasks: tuple[SnapshotTask | CopyTask, ...]
 
     def run(self) -> list[FileEntry | DefiniteError]:
@@ -268,8 +274,11 @@ class GroupTask:
                         continue
                     kind = task.chunk.source_type
                     if kind not in readers:
-                        secrets = SecretStore(task.store).get
-                        readers[kind] = stack.enter_context(SOURCE_TYPES[kind].reading(secrets))
+                        secrets, answers = (
+                            SecretStore(task.store).get,
+                            StoredAnswers(task.store, self.source_id),
+                        )
+                        readers[kind] = stack.enter_context(SOURCE_TYPES[kind].reading(secrets, answers))
                     results.append(task.run(readers[kind]))
                 except DefiniteError as error:
                     results.append(error)

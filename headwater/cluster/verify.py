@@ -168,7 +168,7 @@ class Verification:
             upstream: list[FileEntry] = []
             for chunk in prepared.chunks(export, point, frozenset()):
                 self._check_wanted()
-                task = FetchTask(self._shared.store, folder, chunk)
+                task = FetchTask(self._shared.store, folder, self._ingestion.source_id, chunk)
                 upstream += self._shared.jobs.run([task], Pool.BACKFILLS)
             prepared.held()
         except DefiniteError as error:

@@ -7,6 +7,7 @@ In the store (store.py), which is the data directory as well:
                           <ts>-<part>-<process>-<claim>-<unique>.parquet, see retention.py
     tables/<table id>/_delta_log/         Delta's record of the state
     secrets/key, secrets/<secret id>      values of secrets, encrypted (secrets.py)
+    sources/<source id>/answers/          what its upstream has said for ever (answers.py)
     scratch/results/<peek>.<attempt>/     rows of large results (results.py), and what VERIFY has fetched
 
 In the data directory, on the machine itself:
@@ -36,6 +37,7 @@ from headwater.core.clock import unique_name
 TABLES_FOLDER: Final = "tables"
 RESULTS_FOLDER: Final = "scratch/results"
 SECRETS_FOLDER: Final = "secrets"
+SOURCES_FOLDER: Final = "sources"
 FILE_FOLDERS: Final = ("log", "state")
 """In a table's folder, those that have data files in them."""
 UNFINISHED: Final = ".unfinished"
@@ -47,6 +49,16 @@ UNFINISHED: Final = ".unfinished"
 def table_root(collection_id: str) -> str:
     """A table's folder."""
     return f"{TABLES_FOLDER}/{collection_id}"
+
+
+def source_root(source_id: str) -> str:
+    """A source's folder."""
+    return f"{SOURCES_FOLDER}/{source_id}"
+
+
+def answer_file(source_id: str, name: str) -> str:
+    """The path of something that a source's upstream has said."""
+    return f"{source_root(source_id)}/answers/{name}"
 
 
 def claim_name(incarnation: int, number: int) -> str:

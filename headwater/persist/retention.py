@@ -32,7 +32,8 @@ replaced, or is this one and the claim has been given back.  Why nothing is take
     drop          waits for those who write there (`busy`), for pins, and for the environment's holds.
     results of queries, and what is put aside  lie under scratch/, which no sweep looks at.
 
-A folder of no table is nobody's: the ledger knows a table before it has a folder, and no id is given twice.
+A folder of no table or source is nobody's: the ledger knows either before it has a folder, and no id is given
+twice.
 """
 
 from __future__ import annotations
@@ -46,11 +47,13 @@ from headwater.observe.failpoints import failpoint
 from headwater.persist.layout import (
     FILE_FOLDERS,
     RESULTS_FOLDER,
+    SOURCES_FOLDER,
     TABLES_FOLDER,
     UNFINISHED,
     claimed_by,
     cluster_scratch,
     scratch_folder,
+    source_root,
     spill_folder,
     table_root,
 )
@@ -77,10 +80,11 @@ def empty_scratch(data_dir: Path, store: DataStore, cluster: str) -> None:
 
 
 def drop_collection(ledger: Ledger, store: DataStore, collection_id: str) -> None:
-    """Forget a collection and remove its folder."""
+    """Forget a collection and remove its folder, and what its upstream has said if it is a source."""
     ledger.drop(collection_id)
     failpoint("retention.before_unlink")
     store.remove_folder(table_root(collection_id))
+    store.remove_folder(source_root(collection_id))
 
 
 def given_up(file_name: str, current: Collection[int], own: int, under_way: Collection[int]) -> bool:
@@ -97,7 +101,12 @@ def given_up(file_name: str, current: Collection[int], own: int, under_way: Coll
 
 
 def sweep(ledger: Ledger, store: DataStore, under_way: Callable[[], Collection[int]]) -> list[str]:
-    """Remove data files that nobody names or will name, and folders of no table; returns the files."""
+    """Remove data files that nobody names or will name, and folders of nothing; returns the files."""
+    sources = store.names(SOURCES_FOLDER)
+    upstreams = ledger.upstreams() if sources else {}
+    for id_ in sources:
+        if id_ not in upstreams:
+            store.remove_folder(source_root(id_))
     listed = {id_: _files(store, id_) for id_ in store.names(TABLES_FOLDER)}
     claims, current, own = under_way(), ledger.incarnations(), ledger.incarnation
     suspects: dict[str, list[str]] = {}

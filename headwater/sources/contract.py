@@ -74,6 +74,16 @@ Secrets = Callable[[str], bytes]
 """The value of a secret now, by its id.  Options name secrets and never hold their values."""
 
 
+class Answers(Protocol):
+    """What upstreams told a source that will always be so: its tasks find it again, also after restarts."""
+
+    def recall(self, question: str) -> bytes | None:
+        """What was answered; None: nobody knows."""
+
+    def keep(self, question: str, answer: bytes) -> None:
+        """For whoever asks the same."""
+
+
 Registries = Mapping[str, tuple[str, Options]]
 """Connections that formats name, by their full names: the id of each, and its options."""
 
@@ -269,7 +279,8 @@ class SourceType:
     open: Callable[[Options, Secrets, Frontier | None, Path, Waits], Reader]
     """(options, secrets, where the source stands (None: never read), a folder to use, waits) -> reader."""
     read: Callable[
-        [ReadPart, Secrets], Iterator[tuple[Export, pa.RecordBatch | Reset | Received | DefiniteError]]
+        [ReadPart, Secrets, Answers],
+        Iterator[tuple[Export, pa.RecordBatch | Reset | Received | DefiniteError]],
     ]
     """Batches in read_schema, where rows have flaws with FLAWS in it (formats/arrow.py); after an error
     nothing more comes for that export.
@@ -278,7 +289,7 @@ class SourceType:
     prepare_snapshot: Callable[[Options, Secrets, tuple[Export, ...]], SnapshotPoint]
     """May take its time; runs beside the ticks."""
     covers: Callable[[Frontier, Any], bool]  # whether a frontier has passed the moment `at` of a point
-    reading: Callable[[Secrets], AbstractContextManager[ReadChunk]]
+    reading: Callable[[Secrets, Answers], AbstractContextManager[ReadChunk]]
     """Chunks that are read one after the other may share what they need of the upstream."""
     position: Callable[[Options, Secrets, int], Frontier]
     """(options, secrets, now in ms) -> where the upstream is: all that is committed by now lies before it.

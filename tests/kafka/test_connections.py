@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from headwater.core.errors import TransientError
-from headwater.sources.kafka import registry as registries
+from headwater.persist.answers import StoredAnswers
+from headwater.persist.local import LocalStore
 from headwater.sources.kafka.registry import Registry
 from tests.kafka.conftest import USERS
 from tests.support.mirror import Mirror, avro, record
@@ -221,27 +222,24 @@ def test_a_registry_is_not_missed_while_no_new_schema_comes(
     assert here.rows("SELECT count(*) FROM raw") == [(3,)]
 
 
-def test_what_one_worker_was_told_no_other_asks(
-    quick_front: RegistryServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_source_was_told_it_does_not_ask_again(quick_front: RegistryServer, tmp_path: Path) -> None:
     """Also of schemas to which the schema of a message refers."""
     registry = quick_front
     registry.register_schema("place-value", record("place", city="string"))
     text = record("visit", at="place")
     number = registry.register_schema("visit-value", text, references=[("place", "place-value", 1)])
 
-    def told(folder: Path) -> tuple[str, list[str]]:
-        """As by a process that has asked nothing yet."""
-        monkeypatch.setattr(registries, "_seen", {})
-        asked = Registry({"url": registry.url}, lambda _: b"", folder)
+    def told(source: str) -> tuple[str, list[str]]:
+        answers = StoredAnswers(LocalStore(tmp_path), source)
+        asked = Registry({"url": registry.url}, lambda _: b"", answers)
         schema = asked.by_id(number)
         return schema.text, [one.text for one in asked.referred(schema).values()]
 
-    first = told(tmp_path)
+    first = told("u1")
     registry.front.refuse()
-    assert told(tmp_path) == first
+    assert told("u1") == first
     with pytest.raises(TransientError, match="could not reach"):
-        told(tmp_path / "of another source")
+        told("u2")
 
 
 def test_a_slow_registry_does_not_hold_other_sources_up(here: Mirror, quick_front: RegistryServer) -> None:

@@ -1,13 +1,14 @@
 """A death at every place where it would hurt leaves tables of a topic right, and nothing is read again.
 
 Method: a server in which a file arms a failpoint.  First quietly: what the broker has sent of the topic until
-all is right again says how often a range was read.  Then under messages that go on all the time: in the end
-each table is what a replay makes of the topic, and what SUBSCRIBE told of a stretch of time before a death
-it tells after all of them.
+all is right again says how often a range was read.  Then without the registry that messages were read by.
+Then under messages that go on all the time: in the end each table is what a replay makes of the topic, and
+what SUBSCRIBE told of a stretch of time before a death it tells after all of them.
 """
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -18,8 +19,9 @@ import pytest
 from headwater.core.clock import seeded
 from headwater.observe.failpoints import FAILPOINTS, FOLDER_VARIABLE
 from tests.kafka.randomized import HISTORY, TEXT_SHAPES, replay, subscribed
+from tests.support import registry as registries
 from tests.support.kafka import KafkaServer
-from tests.support.mirror import Mirror
+from tests.support.mirror import Mirror, avro, record
 from tests.support.server import QUICK_SPARK, HeadwaterServer, eventually
 from tests.support.topics import Row
 
@@ -138,6 +140,52 @@ def test_chunks_that_are_durable_are_not_read_again(there: Mirror, armed: Path, 
     eventually(lambda: not file.exists(), within_s=DIE_S_MAX)
     blocks = sent_until(there, topic, {"newest": 50}, before)
     assert BACKFILLS[name] - 0.1 < blocks < BACKFILLS[name] + 0.3
+
+
+@pytest.mark.timeout(600)
+def test_schemas_that_were_seen_outlive_the_registry_and_the_cluster(there: Mirror) -> None:
+    """Of the table's own and of other writers, of referred schemas, and of what a new table has read."""
+    v1, v2 = record("r", x="int"), record("r", x="int", y={"type": "string", "default": "none"})
+    visit = record("visit", at="place", n="int")
+    described = 'syntax = "proto3"; message M { int64 id = 1; string name = 2; }'
+    topic, visits, messages = there.topic(), there.topic(), there.topic()
+    with registries.running() as registry:
+        there.registry(registry)
+        first = registry.register_schema(f"{topic}-value", v1)
+        second = registry.register_schema(f"{topic}-value", v2)
+        registry.register_schema("place", record("place", city="string"))
+        third = registry.register_schema(f"{visits}-value", visit, references=[("place", "place", 1)])
+        registry.register_schema(f"{visits}-value", record("visit", n="int"))
+        number = registry.register_schema(f"{messages}-value", described, "PROTOBUF")
+        for name, of in (("s", topic), ("v", visits), ("m", messages)):
+            there.source(of, name)
+        using = "USING CONFLUENT SCHEMA REGISTRY CONNECTION csr"
+        there.kafka.produce(topic, [(None, avro(first, v1, {"x": 1}))])
+        there.run(
+            f"CREATE TABLE t FROM SOURCE s FORMAT AVRO {using}",
+            f"CREATE TABLE visit FROM SOURCE v FORMAT AVRO {using}",
+            f"CREATE TABLE p FROM SOURCE m FORMAT PROTOBUF {using}",
+        )
+        assert there.rows("SELECT * FROM t") == [(1, "none")], "by a schema that its backfill has met"
+        at_place = record("visit", at=json.loads(record("place", city="string")), n="int")
+        there.produce(visits, [(None, avro(third, at_place, {"at": {"city": "Rome"}, "n": 1}))])
+        assert there.rows("SELECT * FROM visit") == [(1,)]
+    there.server.kill_cluster()
+    there.kafka.produce(
+        topic, [(None, avro(first, v1, {"x": 2})), (None, avro(second, v2, {"x": 3, "y": "new"}))]
+    )
+    there.kafka.produce(visits, [(None, avro(third, at_place, {"at": {"city": "Oslo"}, "n": 2}))])
+    there.wait(topic, within_s=RECOVER_S_MAX)
+    there.wait(visits)
+    there.produce(messages, [(None, b"\0" + number.to_bytes(4, "big") + b"\0\x08\x07\x12\x02hi")])
+    assert there.rows("SELECT * FROM t ORDER BY x") == [(1, "none"), (2, "none"), (3, "new")]
+    assert there.rows("SELECT * FROM visit ORDER BY n") == [(1,), (2,)]
+    assert there.rows("SELECT * FROM p") == [(7, "hi")]
+    assert [row[0] for row in there.rows("VERIFY TABLE t")] == ["equal"]
+    kept = there.server.data_dir / "sources"
+    assert len(list(kept.iterdir())) == 2, "of Protobuf nothing has to be asked"
+    there.run("DROP SOURCE s CASCADE", "DROP SOURCE v CASCADE", "DROP SOURCE m CASCADE")
+    eventually(lambda: not list(kept.iterdir()))
 
 
 class Writer(threading.Thread):

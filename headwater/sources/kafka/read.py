@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -14,7 +13,16 @@ from headwater.core.change import Received
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import DefiniteError, TransientError
 from headwater.core.limits import KAFKA_ABSENT_S
-from headwater.sources.contract import Export, Options, ReadChunk, ReadPart, Reset, Secrets, SnapshotChunk
+from headwater.sources.contract import (
+    Answers,
+    Export,
+    Options,
+    ReadChunk,
+    ReadPart,
+    Reset,
+    Secrets,
+    SnapshotChunk,
+)
 from headwater.sources.kafka.connection import NAMESPACE, Admin, fingerprint, settings
 from headwater.sources.kafka.consume import Messages, Stretch, Truncated, consumption
 from headwater.sources.kafka.reader import ANOTHER_TABLE
@@ -28,17 +36,16 @@ _ADMINS_KEPT_MAX: Final = 8
 _admins: dict[str, Admin] = {}
 
 
-def read(part: ReadPart, secrets: Secrets) -> Iterator[tuple[Export, Found]]:
+def read(part: ReadPart, secrets: Secrets, answers: Answers) -> Iterator[tuple[Export, Found]]:
     """The changes of a part: every message is fetched once, for all tables of its topic."""
     ids: Mapping[str, str] = part.details["ids"]
     stretches: list[Stretch] = [
         (t, p, start, end, epoch) for t, p, start, end, epoch in part.details["stretches"]
     ]
     share = ",".join(f"{topic} {ids[topic]} {number}" for topic, number, *_ in stretches)
-    folder = Path(part.details["folder"]) if part.details["folder"] else None
     making: dict[str, dict[str, Rows]] = {name: {} for name in ids}
     for export in part.exports:
-        making[export.reference[-1]][export.table_id] = Rows(export, secrets, folder)
+        making[export.reference[-1]][export.table_id] = Rows(export, secrets, answers)
     received = {export.table_id: Received() for export in part.exports}
     number = _numbering(stretches)
     with consumption(part.options, secrets, keep=True, share=share) as consumer:
@@ -117,15 +124,15 @@ def _id(topic: object) -> str | None:
 
 
 @contextmanager
-def reading(secrets: Secrets) -> Iterator[ReadChunk]:
+def reading(secrets: Secrets, answers: Answers) -> Iterator[ReadChunk]:
     """Chunks of snapshots: a stretch of one partition each."""
-    yield lambda chunk: _chunk(chunk, secrets)
+    yield lambda chunk: _chunk(chunk, secrets, answers)
 
 
-def _chunk(chunk: SnapshotChunk, secrets: Secrets) -> Iterator[pa.RecordBatch | Received]:
+def _chunk(chunk: SnapshotChunk, secrets: Secrets, answers: Answers) -> Iterator[pa.RecordBatch | Received]:
     topic, topic_id, partition, start, end = chunk.details
     stretches: list[Stretch] = [(topic, partition, start, end, -1)]
-    rows, number = Rows(chunk.export, secrets, None), _numbering(stretches)
+    rows, number = Rows(chunk.export, secrets, answers), _numbering(stretches)
     received = Received()
     try:
         with consumption(chunk.options, secrets, keep=False) as consumer:

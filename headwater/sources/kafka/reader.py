@@ -87,7 +87,6 @@ class KafkaReader:
         waits: Waits,
     ) -> None:
         self._options = options
-        self._folder = None if folder is None else str(folder)
         self._several: bool = options["several"]
         self._admin = Admin(options["connection"], secrets)
         self._topics: dict[str, Topic | KafkaError] = {}  # as they were described last
@@ -327,7 +326,7 @@ class KafkaReader:
         for index, stretches in enumerate(shared_out(first, cut, tabled)):
             ids = {name: cut.topics[name].id for name, *_ in stretches}
             of_these = tuple(export for export in exports if topic_of(export)[0] in ids)
-            details = {"ids": ids, "stretches": stretches, "folder": self._folder}
+            details = {"ids": ids, "stretches": stretches}
             parts.append(ReadPart(SOURCE_TYPE, self._options, None, None, of_these, index, details))
         return cut, tuple(parts)
 

@@ -1,8 +1,8 @@
 """A schema registry that speaks Confluent's protocol: subjects, schemas by number, what they refer to.
 
-What has a number, or is a version of a subject, never changes.  Whoever was told of it keeps it, and puts it
-into the folder of the source for all of its workers: nothing is asked while no new schema comes.  That there
-is no schema with a number is an answer as well: the message that has the number is a bad one.
+What has a number, or is a version of a subject, never changes.  A source keeps what it was told of it for as
+long as it is there: nothing is asked while no new schema comes.  That there is no schema with a number is an
+answer as well, and is not kept: the message that has the number is a bad one.
 
 Not here: what schemas mean (decode/).
 """
@@ -10,23 +10,21 @@ Not here: what schemas mean (decode/).
 from __future__ import annotations
 
 import base64
-import hashlib
 import http.client
 import json
 import socket
 import ssl
 from collections.abc import Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
-from headwater.core.clock import SYSTEM_CLOCK, unique_name
+from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import TransientError, UserError
 from headwater.core.limits import REGISTRY_ABSENT_S, REGISTRY_ANSWER_S_MAX, REGISTRY_WAIT_EVERY_S
 from headwater.sources.connections import text_of
-from headwater.sources.contract import Secrets
+from headwater.sources.contract import Answers, Secrets
 from headwater.sources.external import addresses
 
 _ACCEPTED: Final = "application/vnd.schemaregistry.v1+json, application/json"
@@ -35,7 +33,6 @@ _DEPTH_MAX: Final = 16
 _NO_SCHEMA: Final = 40403
 _AGAIN_S: Final = 0.2
 
-_seen: dict[tuple[str, str], Mapping[str, Any]] = {}  # by URL and path
 _waited: dict[str, float] = {}  # by URL, since when a schema was waited for that a registry does not have
 
 
@@ -67,11 +64,13 @@ class NotFound(Exception):
 
 
 class Registry:
-    """A registry behind a connection."""
+    """A registry behind a connection; `answers`: of the source that asks, if it is one."""
 
-    def __init__(self, connection: Mapping[str, Any], secrets: Secrets, folder: Path | None = None) -> None:
+    def __init__(
+        self, connection: Mapping[str, Any], secrets: Secrets, answers: Answers | None = None
+    ) -> None:
         self.url: str = connection["url"]
-        self._folder = folder
+        self._answers = answers
         self._connection = connection
         self._secrets = secrets
 
@@ -136,17 +135,15 @@ class Registry:
         return Schema(int(told["id"]), told.get("schemaType") or "AVRO", told["schema"], references)
 
     def _lasting(self, path: str) -> Mapping[str, Any]:
-        """An answer that will always be the same; asked for once."""
-        known = _seen.get((self.url, path))
+        """An answer that will always be the same; a source asks once."""
+        if self._answers is None:
+            return dict(self._get(path))
+        question = f"{self.url}{path}"
+        known = self._answers.recall(question)
         if known is None:
-            name = hashlib.sha256(f"{self.url}{path}".encode()).hexdigest()
-            file = None if self._folder is None else self._folder / f"schema-{name}.json"
-            known = _read(file)
-            if known is None:
-                known = self._get(path)
-                _write(file, known)
-            _seen[self.url, path] = known
-        return known
+            known = json.dumps(self._get(path)).encode()
+            self._answers.keep(question, known)
+        return dict(json.loads(known))
 
     def _get(self, path: str) -> Any:
         """TransientError unless there is an answer in time; NotFound if it is that there is no such thing."""
@@ -206,25 +203,6 @@ class Registry:
             login = f"{user}:{self._text('password') or ''}".encode()
             headers["Authorization"] = f"Basic {base64.b64encode(login).decode()}"
         return headers
-
-
-def _read(file: Path | None) -> Mapping[str, Any] | None:
-    """What another worker was told; None: nobody was."""
-    try:
-        return None if file is None else dict(json.loads(file.read_bytes()))
-    except (OSError, ValueError):
-        return None
-
-
-def _write(file: Path | None, answer: Mapping[str, Any]) -> None:
-    """For other workers; who cannot write asks again."""
-    if file is None:
-        return
-    with suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = file.with_name(unique_name())
-        unfinished.write_text(json.dumps(answer))
-        unfinished.replace(file)
 
 
 def _error_code(body: bytes) -> int | None:

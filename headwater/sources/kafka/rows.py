@@ -20,7 +20,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -33,7 +32,7 @@ from headwater.core.errors import DefiniteError, UserError
 from headwater.decode.contract import Decoded, Decoder
 from headwater.decode.formats import FORMATS
 from headwater.formats.arrow import arrow_type, read_schema
-from headwater.sources.contract import Export, Secrets
+from headwater.sources.contract import Answers, Export, Secrets
 from headwater.sources.kafka.consume import Messages, place_of
 from headwater.sources.kafka.headers import Headers
 from headwater.sources.kafka.registry import Registry
@@ -67,13 +66,13 @@ def _flags(array: pa.Array) -> np.ndarray[Any, Any]:
     return flags
 
 
-def decoder_of(pinned: PinnedFormat, export: Export, secrets: Secrets, folder: Path | None) -> Decoder:
+def decoder_of(pinned: PinnedFormat, export: Export, secrets: Secrets, answers: Answers) -> Decoder:
     """Of a part; schemas that a message names are asked of the registry, once."""
 
     def schema_of(id_: int) -> str:
         if id_ == pinned.schema_id:
             return str(pinned.details["schema"])
-        registry = Registry(dict(export.options)["registries"][pinned.registry], secrets, folder)
+        registry = Registry(dict(export.options)["registries"][pinned.registry], secrets, answers)
         schema = registry.by_id(id_)
         if schema.type != "AVRO":
             raise UserError(f"it is of the type {schema.type}", "22023")
@@ -83,9 +82,9 @@ def decoder_of(pinned: PinnedFormat, export: Export, secrets: Secrets, folder: P
 
 
 class Rows:
-    """Makes the changes of one table; `folder` is where the workers of its source share what they know."""
+    """Makes the changes of one table; `answers` are those of its source."""
 
-    def __init__(self, export: Export, secrets: Secrets, folder: Path | None) -> None:
+    def __init__(self, export: Export, secrets: Secrets, answers: Answers) -> None:
         kept: Mapping[str, Any] = export.pinned.reference
         self.export = export
         self._envelope: str = kept["envelope"]
@@ -95,8 +94,8 @@ class Rows:
             None if kept[part] is None else PinnedFormat.from_json(kept[part]) for part in ("key", "value")
         )
         wants_key = self._envelope != NONE or any(origin[0] in ("key", "whole") for origin in self._origins)
-        self._key = decoder_of(key, export, secrets, folder) if key is not None and wants_key else None
-        self._value = decoder_of(value, export, secrets, folder) if value is not None else None
+        self._key = decoder_of(key, export, secrets, answers) if key is not None and wants_key else None
+        self._value = decoder_of(value, export, secrets, answers) if value is not None else None
         self._value_columns = () if value is None else value.columns
         self._key_columns = () if key is None else key.columns
         self._schema = read_schema(export.kept, flawed=True)

@@ -28,7 +28,7 @@ class Refusing:
 
 
 def run(error: Exception) -> None:
-    Jobs(Refusing(error)).run([GroupTask(())], Pool.TICKS)
+    Jobs(Refusing(error)).run([GroupTask("", ())], Pool.TICKS)
 
 
 def test_a_full_disk_is_waited_out() -> None:

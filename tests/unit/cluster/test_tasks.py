@@ -49,7 +49,7 @@ from headwater.persist.combine import BELOW_ZERO
 from headwater.persist.layout import spill_folder
 from headwater.persist.local import LocalStore
 from headwater.sources import SOURCE_TYPES
-from headwater.sources.contract import Export, ReadPart, Reset, Secrets, SnapshotChunk
+from headwater.sources.contract import Answers, Export, ReadPart, Reset, Secrets, SnapshotChunk
 from headwater.sources.load_generator import KIND, read
 from tests.support.tables_of_files import write_changes, write_state
 from tests.unit.sources.load_generator.upstreams import ROWS_MAX, exports_of, small
@@ -210,7 +210,7 @@ def test_a_tick_writes_one_change_file_for_each_table_that_changed(tmp_path: Pat
     _, parts = read.plan_read(options, OffsetFrontier(0), OffsetFrontier(300), exports, ROWS_MAX)
     relations = {export.table_id: export.stored for export in exports}
     for part in parts:
-        for table_id, file in shipped(ReadTask(LocalStore(tmp_path), CLAIM, 17, part)).run().files:
+        for table_id, file in shipped(ReadTask(LocalStore(tmp_path), CLAIM, 17, "u0", part)).run().files:
             assert file.path.startswith(f"tables/{table_id}/log/17-{part.index}-")
             table = pq.read_table(tmp_path / file.path)
             assert (table.num_rows, file.deletes) == (
@@ -226,7 +226,7 @@ def test_a_chunk_of_a_snapshot_is_a_state_file(tmp_path: Path) -> None:
     for export in exports:
         chunks = read.plan_snapshot(options, export, OffsetFrontier(200), 50)
         entries = shipped(
-            GroupTask(tuple(SnapshotTask(LocalStore(tmp_path), CLAIM, 17, c) for c in chunks))
+            GroupTask("u0", tuple(SnapshotTask(LocalStore(tmp_path), CLAIM, 17, c) for c in chunks))
         ).run()
         for chunk, entry in zip(chunks, entries, strict=True):
             assert entry.path.startswith(f"tables/{export.table_id}/state/17-{chunk.index}-")
@@ -260,14 +260,14 @@ def test_a_definite_error_of_a_snapshot_is_that_of_its_table_alone(
             return
         raise DefiniteError("public.orders", "0/7", 'column "amount" became text')
 
-    changed = replace(KIND, reading=lambda secrets: nullcontext(failing))
+    changed = replace(KIND, reading=lambda secrets, answers: nullcontext(failing))
     monkeypatch.setitem(SOURCE_TYPES, KIND.name, changed)
     tasks = tuple(
         SnapshotTask(LocalStore(tmp_path), CLAIM, 1, chunk)
         for export in (broken, whole)
         for chunk in read.plan_snapshot(options, export, OffsetFrontier(10), 1_000)
     )
-    results = pickle.loads(pickle.dumps(run_task(GroupTask(tasks))))
+    results = pickle.loads(pickle.dumps(run_task(GroupTask("u0", tasks))))
     errors = [result for result in results if isinstance(result, DefiniteError)]
     assert {(error.reference, error.position) for error in errors} == {("public.orders", "0/7")}
     assert {file.path.split("/")[1] for file in results if isinstance(file, FileEntry)} == {whole.table_id}
@@ -280,7 +280,7 @@ def test_an_error_or_a_reset_of_one_table_leaves_the_others_as_they_are(
     options, exports = auction()
     broken, emptied = "u_bids", "u_auctions"
 
-    def reading(part: ReadPart, secrets: Secrets) -> Iterator[Any]:
+    def reading(part: ReadPart, secrets: Secrets, answers: Answers) -> Iterator[Any]:
         for export, batch in read.read(part):
             yield export, batch
             if export.table_id == broken and part.index == 1:
@@ -291,7 +291,7 @@ def test_an_error_or_a_reset_of_one_table_leaves_the_others_as_they_are(
 
     monkeypatch.setitem(SOURCE_TYPES, KIND.name, replace(KIND, read=reading))
     parts = [ReadPart(KIND.name, options, i * 100, i * 100 + 100, exports, i) for i in range(3)]
-    written = [shipped(ReadTask(LocalStore(tmp_path), CLAIM, 9, part)).run() for part in parts]
+    written = [shipped(ReadTask(LocalStore(tmp_path), CLAIM, 9, "u0", part)).run() for part in parts]
     files, errors = gather(pickle.loads(pickle.dumps(written)))
     assert {id_: error.message for id_, error in errors.items()} == {broken: "became text"}
     assert broken not in files
@@ -307,7 +307,7 @@ def test_what_is_too_much_to_hold_is_written_while_more_comes(
     emptied, broken = "u_bids", "u_accounts"
     left: list[int] = []  # files that lay there when the last batch came
 
-    def reading(part: ReadPart, secrets: Secrets) -> Iterator[Any]:
+    def reading(part: ReadPart, secrets: Secrets, answers: Answers) -> Iterator[Any]:
         rows = list(read.read(part))
         yield from rows
         broken_export = next(export for export in exports if export.table_id == broken)
@@ -320,9 +320,9 @@ def test_what_is_too_much_to_hold_is_written_while_more_comes(
 
     monkeypatch.setitem(SOURCE_TYPES, KIND.name, replace(KIND, read=reading))
     part = ReadPart(KIND.name, options, 0, 100, exports, 0)
-    whole = shipped(ReadTask(LocalStore(tmp_path), CLAIM, 9, part)).run()
+    whole = shipped(ReadTask(LocalStore(tmp_path), CLAIM, 9, "u0", part)).run()
     monkeypatch.setattr(limits, "TICK_PART_HELD_BYTES_MAX", 1)
-    pieces = shipped(ReadTask(LocalStore(tmp_path), CLAIM, 9, part)).run()
+    pieces = shipped(ReadTask(LocalStore(tmp_path), CLAIM, 9, "u0", part)).run()
     assert left[0] == 0 < left[1] - len(whole.files)
     assert (pieces.received, [id_ for id_, _ in pieces.errors]) == (whole.received, [broken])
     files, _ = gather([pieces])

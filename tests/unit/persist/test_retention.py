@@ -19,6 +19,7 @@ from headwater.core.points import Read
 from headwater.core.relation import Column, Relation
 from headwater.core.types import INT4
 from headwater.observe.failpoints import armed
+from headwater.persist.answers import StoredAnswers
 from headwater.persist.layout import UNFINISHED, change_file, claimed_by, state_file
 from headwater.persist.ledger import Ledger, LedgerConflict
 from headwater.persist.local import LocalStore
@@ -265,3 +266,16 @@ def test_removing_what_is_gone_already_is_fine(tmp_path: Path) -> None:
         "tables/u1/log/1.parquet", "tables/u1/log/1.parquet", "tables/u7/log/2.parquet"
     )
     assert present(tmp_path) == set()
+
+
+def test_what_an_upstream_has_said_goes_with_its_source(tmp_path: Path, ledger: Ledger) -> None:
+    store = LocalStore(tmp_path)
+    kept, stray = StoredAnswers(store, "u9"), StoredAnswers(store, "u8")
+    for answers in (kept, stray):
+        answers.keep("what is 1?", b"a schema")
+    assert StoredAnswers(store, "u9").recall("what is 1?") == b"a schema"
+    assert kept.recall("what is 2?") is None
+    swept(ledger, tmp_path)
+    assert (kept.recall("what is 1?"), stray.recall("what is 1?")) == (b"a schema", None)
+    drop_collection(ledger, store, "u9")
+    assert kept.recall("what is 1?") is None
