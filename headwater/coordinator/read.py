@@ -321,8 +321,7 @@ class Reads:
                 plan = self._coordinator.ledger.read_plan(table.collection_id, ts)
                 hold.uses(table.collection_id, plan.state_as_of)
                 read.plans[table.id] = plan
-            for table in inputs.tables:
-                await self._coordinator.value_errors.check(table, read.plans[table.id])
+            await self._coordinator.value_errors.check_read(inputs.tables, read.plans, inputs.system)
             return read
         except BaseException:
             hold.release()

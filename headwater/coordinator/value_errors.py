@@ -1,7 +1,7 @@
 """Rows with values that cannot be stored: reads of their tables fail and say which, until they are gone.
 
     check     before a read: whether the table has such rows at its timestamp
-    known     which tables have them now; looked for every second, for people and for monitoring
+    known     which tables have them now; looked for every second for monitoring, and when somebody asks
 
 A file says how many such rows it has, so that a table without any costs nothing.  What a file has may be
 gone by a later change, hence the question to the rows themselves; its answer is kept as long as the
@@ -14,13 +14,14 @@ Not here: how files keep them (core/flaws.py), the relation that lists them
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from headwater.catalog.builtin.facts import ValueErrorRow
+from headwater.catalog.builtin.mz_internal.mz_source_value_errors import RELATION
 from headwater.catalog.state import Item
 from headwater.core import flaws
 from headwater.core.change import FLAWS, KEY, ReadPlan
@@ -108,6 +109,7 @@ class ValueErrors:
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
         self._answers: dict[str, tuple[tuple[str, ...], list[Row]]] = {}  # by collection, of its newest files
+        self._looking = asyncio.Lock()
         self.known: dict[str, list[Row]] = {}  # by collection
 
     async def check(self, table: Item, plan: ReadPlan) -> None:
@@ -115,6 +117,15 @@ class ValueErrors:
         rows = await self.rows(plan)
         if rows:
             raise error_of(self._coordinator.full_name(table), plan.relation, rows)
+
+    async def check_read(
+        self, tables: Iterable[Item], plans: Mapping[str, ReadPlan], system: Collection[str]
+    ) -> None:
+        """BadRow if any of the tables has; whoever asks which rows they are is told what is so now."""
+        for table in tables:
+            await self.check(table, plans[table.id])
+        if RELATION.id in system:
+            await self.look()
 
     async def check_at(self, tables: Iterable[Item], ts: int) -> None:
         """The same at a timestamp that somebody holds."""
@@ -176,6 +187,10 @@ class ValueErrors:
 
     async def look(self) -> None:
         """Find out which tables have such rows now."""
+        async with self._looking:  # who began later has seen more
+            await self._look()
+
+    async def _look(self) -> None:
         coordinator = self._coordinator
         flawed = set(coordinator.ledger.flawed()) if coordinator.controller.hydrated else set()
         items = {item.collection_id: item for item in coordinator.catalog.state.items.values() if item.stores}
