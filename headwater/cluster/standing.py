@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from headwater.core.change import FileEntry
-from headwater.core.errors import DefiniteError, InvariantViolation, TransientError
+from headwater.core.errors import DefiniteError, InvariantViolation
 from headwater.core.frontier import Frontier
 from headwater.core.points import Copied, Point
 from headwater.core.time import TIMESTAMP_END
@@ -109,12 +109,10 @@ class Standing:
 
     # Points
 
-    def stands_at(self) -> tuple[int, Frontier]:
-        """The newest durable binding."""
+    def stands_at(self) -> tuple[int, Frontier] | None:
+        """The newest durable binding; None while the source is stalled, or has none."""
         writer = self._writer
-        if not writer.ts:
-            raise TransientError("the source does not run")
-        return writer.ts, self._type.frontier_from_json(writer.frontier)
+        return (writer.ts, self._type.frontier_from_json(writer.frontier)) if writer.ts else None
 
     def covered(self, point: Point | None) -> bool:
         """Whether the source has passed a point: it must not be used any more, as what it tells apart by

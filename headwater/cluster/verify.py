@@ -19,8 +19,9 @@ Nothing of the table is touched, and its source goes on.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -40,13 +41,13 @@ from headwater.core.limits import (
     VERIFY_ROUNDS_MAX,
     VERIFY_ROWS_MAX,
 )
-from headwater.core.points import Point
 from headwater.core.protocol import VERIFY_COLUMNS, PeekDone, PeekFailed, PeekRows, Verify
 from headwater.persist.layout import result_folder
 from headwater.persist.results import remove_result
 from headwater.sources.contract import Export
 
 Rows = list[tuple[str, str | None, str | None]]
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,7 @@ class Verification:
     def _moment(self, export: Export) -> Moment:
         """Read the upstream, and find what is to be held against it."""
         ledger, table_id = self._shared.ledger, export.table_id
-        ts0, frontier = self._ingestion.standing.stands_at()
+        ts0, frontier = self._awaited(self._ingestion.standing.stands_at)
         self._shared.pin(self, {table_id: min(self._pinned_from or ts0, ts0)})
         self._pinned_from = self._pinned_from or ts0
         prepared = self._type.prepare_snapshot(self._ingestion.options, self._shared.secrets, (export,))
@@ -180,7 +181,7 @@ class Verification:
         finally:
             prepared.close()
         forgotten = self._type.forgotten(self._ingestion.options, self._shared.secrets, export, point)
-        ts1 = self._covered(point, ts0)
+        ts1 = self._awaited(lambda: self._ingestion.standing.covering(point, ts0))
         if any(span.meets(ts0 - 1, ts1) for span in ledger.errors(table_id)):
             raise UserError(
                 f'table "{self._command.name}" stopped, or was read again, while it was compared',
@@ -196,11 +197,11 @@ class Verification:
             forgotten,
         )
 
-    def _covered(self, point: Point, ts0: int) -> int:
-        """The binding at which the source has covered the point; waits for it, within bounds."""
+    def _awaited(self, look: Callable[[], _Found | None]) -> _Found:
+        """Where the source is, once it is there: it may be stalled for a moment, or for long."""
         clock = self._shared.clock
         deadline_s = clock.monotonic_s() + VERIFY_COVER_S_MAX
-        while (ts := self._ingestion.standing.covering(point, ts0)) is None:
+        while (found := look()) is None:
             self._check_wanted()
             if clock.monotonic_s() > deadline_s:
                 raise UserError(
@@ -209,7 +210,7 @@ class Verification:
                     hint="SELECT * FROM mz_internal.mz_source_statuses says why.",
                 )
             self._cancelled.wait(COVER_CHECK_S)
-        return ts
+        return found
 
     def _compare(
         self, export: Export, moment: Moment, before: tuple[tuple[FileEntry, ...], ...]
