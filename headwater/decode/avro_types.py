@@ -74,6 +74,15 @@ def columns_of(document: Document) -> tuple[Column, ...]:
     return tuple(column for field in top.fields for column in field_columns(field, ""))
 
 
+def columns_within(document: Document, name: str) -> tuple[Column, ...]:
+    """The columns that the record under a field would make by itself; its type does not tell of NULLs."""
+    for field in document.top.fields:
+        if field.name == name:
+            (record,) = branches(field.schema)
+            return tuple(column for inner in record.fields for column in field_columns(inner, f"{name}."))
+    return ()
+
+
 def field_columns(field: Field, place: str) -> tuple[Column, ...]:
     """The columns, or fields of a nested record, that a field makes."""
     place = f"{place}{field.name}"

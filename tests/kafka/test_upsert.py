@@ -215,7 +215,7 @@ def test_debezium_shows_what_was_after(here: Mirror, registry: RegistryServer) -
     here.registry(registry)
     here.source(connector.topic)
     here.run(f"CREATE TABLE t FROM SOURCE s FORMAT AVRO {REGISTRY} ENVELOPE DEBEZIUM")
-    assert here.columns("t") == [("id", False, "integer"), ("name", True, "text"), ("n", True, "bigint")]
+    assert here.columns("t") == [("id", False, "integer"), ("name", True, "text"), ("n", False, "bigint")]
     assert sorted(here.rows("SELECT * FROM t")) == [(1, "one", 1), (2, None, 2), (3, "three", 3)]
     here.produce(
         connector.topic,

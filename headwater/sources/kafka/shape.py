@@ -24,6 +24,8 @@ from headwater.core.errors import UserError, not_supported
 from headwater.core.export import ODD_KEYS, Pinned
 from headwater.core.relation import Column, Relation
 from headwater.core.types import BYTEA, INT4, TEXT, UINT8, SqlType, list_of
+from headwater.decode.avro_schema import parse_schema
+from headwater.decode.avro_types import columns_within
 from headwater.decode.formats import COMPOSITE
 from headwater.sources.contract import Options, Reference, Secrets
 from headwater.sources.kafka.registry import Registry
@@ -175,16 +177,17 @@ def _of_debezium(key: PinnedFormat, value: PinnedFormat) -> list[_Placed]:
     after = next((column for column in value.columns if column.name == _AFTER), None)
     if after is None or after.type.kind != "record":
         raise UserError("'after' column missing from debezium input", "22023")
-    names = [name for name, _ in after.type.fields]
+    within = columns_within(parse_schema(value.details["schema"]), _AFTER)
+    names = [column.name for column in within]
     keys = {column.name: place for place, column in enumerate(key.columns)}
     for name in keys:
         if name not in names:
             raise UserError(f"Value schema missing primary key column: {name}", "22023")
     return [
         _Placed(replace(key.columns[keys[name]], name=name), ["key", keys[name]])
-        if name in keys
-        else _Placed(Column(name, type_), ["value", place])
-        for place, (name, type_) in enumerate(after.type.fields)
+        if (name := column.name) in keys
+        else _Placed(column, ["value", place])
+        for place, column in enumerate(within)
     ]
 
 

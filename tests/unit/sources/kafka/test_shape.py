@@ -151,7 +151,7 @@ def test_values_may_be_null_where_errors_are_inline() -> None:
 
 def test_debezium_has_the_columns_of_after() -> None:
     made = shaped(f"FORMAT AVRO {CSR} ENVELOPE DEBEZIUM", "change")
-    assert columns(made) == "id integer, name text?, n bigint?"
+    assert columns(made) == "id integer, name text?, n bigint", "NULL where the schema says so"
     assert made.relation.keys == ((0,),)
     assert list(made.pinned.columns) == [["key", 0], ["value", 1], ["value", 2]]
 
