@@ -81,15 +81,14 @@ CATCH_ALL_HOMES: dict[str, str] = {
     "headwater/coordinator/hubs.py": "a hub's loop: those who wait for it are told",
     "headwater/coordinator/widening.py": "a table that cannot be cut over stays as it was; others are",
     "headwater/storage/loops.py": "loops of the environment begin again, and the log says why",
+    "headwater/sources/kafka/unforeseen.py": "decoding: a bug is of a message or a table; others go on",
     "headwater/sources/mysql/reader.py": "the receiving thread: whatever ends it is told to the next tick",
     "headwater/sources/postgres/reader.py": "the receiving thread: whatever ends it is told to the next tick",
 }
 
 # Kinds of types that are told by no other word, and who may name them besides the records of what they are.
-KINDS_OF_TYPES = (
-    *("uuid", "interval", "bytea", "jsonb", "int2vector"),
-    *("uint2", "uint4", "uint8", "mz_timestamp", "mz_aclitem"),
-)
+_NUMBERS = ("uint2", "uint4", "uint8", "mz_timestamp", "mz_aclitem")
+KINDS_OF_TYPES = ("uuid", "interval", "bytea", "jsonb", "int2vector", *_NUMBERS)
 KIND_RECORDS = ("headwater/core/types.py", "headwater/formats/kinds/__init__.py")
 KIND_HOMES: dict[str, tuple[tuple[str, ...], str]] = {
     "headwater/coordinator/feed.py": (("mz_timestamp",), "the name of a column"),

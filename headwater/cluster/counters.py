@@ -14,9 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import structlog
+
 from headwater.core.change import FetchedFile, FileEntry, Received
 from headwater.core.clock import Clock
 from headwater.core.protocol import Statistics
+
+log = structlog.get_logger("counters")
 
 
 @dataclass(slots=True)
@@ -124,6 +128,12 @@ class Tallies:
         source.gauges |= {**gauges, "ticks": source.gauges.get("ticks", 0) + 1}
         self.tell(self._source_id, *changed)
 
+    def defective(self, came: Mapping[str, Received]) -> None:
+        """Log where errors came about that nobody foresaw, of tables from which something came."""
+        for table_id, received in came.items():
+            for defect in received.defects:
+                log.error("messages cannot be decoded", source=self._source_id, table=table_id, defect=defect)
+
     # Snapshots
 
     def progress(self, table_id: str, known: int, staged: int, committed: bool = False) -> None:
@@ -140,6 +150,7 @@ class Tallies:
     def fetched(self, table_id: str, file: FileEntry) -> None:
         """A chunk of a snapshot is there; one that was copied here did not come from the upstream."""
         came = file.received if isinstance(file, FetchedFile) else Received()
+        self.defective({table_id: came})
         self.of(table_id).fetched(file.rows, came)
 
     def filled(

@@ -40,7 +40,13 @@ from headwater.cluster.standing import Standing
 from headwater.cluster.tasks import ReadTask, gather, received
 from headwater.core.change import FileEntry
 from headwater.core.errors import DefiniteError, InvariantViolation, TransientError
-from headwater.core.limits import REFERENCE_CHECK_S, RETRY_DELAY_S_MAX, RETRY_DELAY_S_MIN, TICK_ROWS_MAX
+from headwater.core.limits import (
+    DOUBTFUL_TRIES,
+    REFERENCE_CHECK_S,
+    RETRY_DELAY_S_MAX,
+    RETRY_DELAY_S_MIN,
+    TICK_ROWS_MAX,
+)
 from headwater.core.protocol import Frontiers, RunIngestion
 from headwater.core.time import interval_left, interval_start
 from headwater.observe.failpoints import failpoint
@@ -107,6 +113,7 @@ class Ingestion:
         self._reader: Reader | None = None
         self._checked_s = NEVER_S  # when the exports' references were last looked at
         self._moment_ms = 0  # of the turn under way
+        self._doubted: Mapping[str, int] = {}  # how often in a row tables had an error that nobody foresaw
         self._wake = threading.Condition()
         self._wanted = Wanted.stated(command)
         self._stopping = False
@@ -395,6 +402,9 @@ class Ingestion:
             tasks = [ReadTask(shared.store, claim, ts, self.source_id, part) for part in parts]
             written = shared.jobs.run(tasks, Pool.TICKS)
             files, found = gather(written)
+            came = received(written)
+            self.tallies.defective(came)
+            self._check_believable(found)
             errors = {**found, **stopped}
             files = {id_: kept for id_, kept in files.items() if id_ not in errors}
             failpoint("ingestion.before_append")
@@ -411,7 +421,7 @@ class Ingestion:
             "tick_seconds": shared.clock.monotonic_s() - started_s,
         }
         self._report_upper()
-        self.tallies.ticked(files, received(written), gauges)
+        self.tallies.ticked(files, came, gauges)
         shared.committed.set()
         reader.acknowledge(reached)
         if not end <= reached or self.backfills.offering():
@@ -442,6 +452,14 @@ class Ingestion:
             self._shared.report(Frontiers({self.source_id: self.standing.upper}, []))
 
     # Errors
+
+    def _check_believable(self, errors: Mapping[str, DefiniteError]) -> None:
+        """TransientError if one that nobody foresaw may not come again: the tick is tried once more."""
+        doubtful = {id_: error for id_, error in errors.items() if error.doubtful}
+        self._doubted = {id_: self._doubted.get(id_, 0) + 1 for id_ in doubtful}
+        for id_, times in self._doubted.items():
+            if times < DOUBTFUL_TRIES:
+                raise TransientError(self._named(doubtful[id_].message), TRIED_AGAIN)
 
     def _give_up_joining(self, errors: Mapping[str, DefiniteError]) -> None:
         """The upstream has no longer what these tables were made of, and none of it was read yet."""

@@ -30,6 +30,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from headwater.core.limits import DEFECTS_TOLD_MAX
 from headwater.core.relation import Relation
 
 Discipline = Literal["appended", "keyed", "counted"]
@@ -81,9 +82,11 @@ class Received:
 
     messages: int = 0
     bytes: int = 0
+    defects: tuple[str, ...] = ()  # where errors came about that nobody foresaw, for the log
 
     def __add__(self, other: Received) -> Received:
-        return Received(self.messages + other.messages, self.bytes + other.bytes)
+        defects = (*self.defects, *other.defects)[:DEFECTS_TOLD_MAX]
+        return Received(self.messages + other.messages, self.bytes + other.bytes, defects)
 
 
 @dataclass(frozen=True, slots=True)

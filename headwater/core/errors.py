@@ -52,19 +52,27 @@ class TransientError(HeadwaterError):
 class DefiniteError(HeadwaterError):
     """The upstream's data at `position` can never become rows of this table.
 
-    `heals`: the table can be brought up to date by reading it again.  `hint` says what to type, where that is
+    `heals`: the table can be brought up to date by reading it again.  `doubtful`: nobody foresaw it, and it
+    counts once it has come several times in a row.  `hint` says what to type, where that is
     something else than for other errors; `{source}` in it stands for the source's name.
     """
 
     def __init__(
-        self, reference: str, position: str, message: str, hint: str | None = None, heals: bool = False
+        self,
+        reference: str,
+        position: str,
+        message: str,
+        hint: str | None = None,
+        heals: bool = False,
+        doubtful: bool = False,
     ) -> None:
-        super().__init__(reference, position, message, hint, heals)
+        super().__init__(reference, position, message, hint, heals, doubtful)
         self.reference = reference
         self.position = position
         self.message = message
         self.hint = hint
         self.heals = heals
+        self.doubtful = doubtful
 
     def __str__(self) -> str:
         return self.message

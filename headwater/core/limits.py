@@ -16,6 +16,10 @@ TICK_PART_HELD_BYTES_MAX = 128 * 1024 * 1024
 """A part of a tick writes its changes to files when it holds about so much of them."""
 RETRY_DELAY_S_MIN = 0.25
 RETRY_DELAY_S_MAX = 5.0
+DOUBTFUL_TRIES = 5
+"""So often in a row an error that nobody foresaw has to come until it ends its table."""
+DEFECTS_TOLD_MAX = 4
+"""Of errors in one piece of work that nobody foresaw, how many the log tells where they came about."""
 REFERENCE_CHECK_S = 15.0
 """How often a source looks whether the references of its tables are still what they were."""
 
@@ -437,6 +441,8 @@ KAFKA_AHEAD_BYTES_MAX = 256 * 1024 * 1024
 """Messages of partitions that are at the end of their stretch, kept while others are waited for."""
 KAFKA_FETCHED_AHEAD_KIB_MAX = 32 * 1024
 """What a consumer may fetch before it is asked for."""
+KAFKA_UNFORESEEN_MAX = 16
+"""On so many messages of a batch a decoder may fail, and they are to blame; on more, it is the table."""
 KAFKA_METADATA_S = 60.0
 """How often new partitions are looked for, unless a source says otherwise."""
 KAFKA_METADATA_S_MAX = 3_600.0

@@ -283,7 +283,7 @@ class SourceType:
         Iterator[tuple[Export, pa.RecordBatch | Reset | Received | DefiniteError]],
     ]
     """Batches in read_schema, where rows have flaws with FLAWS in it (formats/arrow.py); after an error
-    nothing more comes for that export.
+    no more of them come for that export.
 
     `Received` says what they were upstream, where they are not the upstream's own messages."""
     prepare_snapshot: Callable[[Options, Secrets, tuple[Export, ...]], SnapshotPoint]

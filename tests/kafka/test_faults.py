@@ -19,6 +19,7 @@ import pytest
 from headwater.core.clock import seeded
 from headwater.observe.failpoints import FAILPOINTS, FOLDER_VARIABLE
 from tests.kafka.randomized import HISTORY, TEXT_SHAPES, replay, subscribed
+from tests.kinds import install
 from tests.support import registry as registries
 from tests.support.kafka import KafkaServer
 from tests.support.mirror import Mirror, avro, record
@@ -61,7 +62,8 @@ def dying(tmp_path_factory: pytest.TempPathFactory, armed: Path) -> Iterator[Hea
     server = HeadwaterServer(
         tmp_path_factory.mktemp("faults") / "data",
         spark_conf=QUICK_SPARK,
-        environment={FOLDER_VARIABLE: str(armed)},
+        environment={FOLDER_VARIABLE: str(armed)}
+        | install(tmp_path_factory.mktemp("site") / "packages", "tests.kinds.planted"),
     )
     try:
         yield server.start()
@@ -186,6 +188,57 @@ def test_schemas_that_were_seen_outlive_the_registry_and_the_cluster(there: Mirr
     assert len(list(kept.iterdir())) == 2, "of Protobuf nothing has to be asked"
     there.run("DROP SOURCE s CASCADE", "DROP SOURCE v CASCADE", "DROP SOURCE m CASCADE")
     eventually(lambda: not list(kept.iterdir()))
+
+
+@pytest.mark.timeout(600)
+def test_an_error_nobody_foresaw_stays_with_its_message_or_its_table(there: Mirror) -> None:
+    """The server has a decoder that raises errors (tests/kinds/planted)."""
+    topic = there.topic()
+    there.source(topic)
+    sometimes, never = "REGEX '(?P<sometimes>.*)'", "REGEX '(?P<never>.*)'"
+    there.run(
+        "CREATE TABLE good FROM SOURCE s FORMAT TEXT",
+        f"CREATE TABLE rows FROM SOURCE s FORMAT {sometimes}",
+        f"CREATE TABLE newest FROM SOURCE s KEY FORMAT TEXT VALUE FORMAT {sometimes} ENVELOPE UPSERT",
+        f"CREATE TABLE hopeless FROM SOURCE s FORMAT {never}",
+    )
+    for table in ("good", "rows", "newest", "hopeless"):
+        assert there.rows(f"SELECT * FROM {table}") == []
+    there.produce(topic, [(b"a", b"1"), (b"b", b"break"), *[(b"c", b"3")] * 20])
+    assert there.rows("SELECT count(*) FROM good") == [(22,)]
+    told = "REGEX: internal error: ValueError: planted for this one"
+    listed = (
+        "SELECT e.key, e.reason FROM mz_internal.mz_source_value_errors e"
+        " JOIN mz_objects o ON o.id = e.table_id WHERE o.name = 'newest'"
+    )
+    ((key, reason),) = there.rows(listed)
+    assert key == "(key)=(b)"
+    assert told in reason
+    said = there.error("SELECT * FROM newest")
+    assert told in str(said.message_primary) + str(said.message_detail)
+    eventually(lambda: {there.status(name)[0] for name in ("rows", "hopeless")} == {"failed"})
+    assert f"Decode error: {told}" in str(there.status("rows")[1])
+    assert "(partition 0, offset 1)" in str(there.status("rows")[1])
+    ended = "internal error while messages were decoded: KeyError: 'planted' (from partition 0, offset 0 on)"
+    assert ended in str(there.status("hopeless")[1])
+    there.produce(topic, [(b"b", b"2")])
+    assert there.rows(listed) == []
+    assert sorted(there.rows("SELECT * FROM newest")) == [("a", "1"), ("b", "2"), ("c", "3")]
+    # What a new table has to read stays with that table as well.
+    there.run(
+        f"CREATE TABLE filled FROM SOURCE s KEY FORMAT TEXT VALUE FORMAT {sometimes} ENVELOPE UPSERT",
+        f"CREATE TABLE unfilled FROM SOURCE s FORMAT {never}",
+    )
+    assert len(there.rows("SELECT * FROM filled")) == 3
+    eventually(lambda: "KeyError: 'planted'" in str(there.status("unfilled")[1]))
+    assert there.status("unfilled")[0] == "stalled"
+    there.produce(topic, [(b"d", b"4")])
+    assert there.rows("SELECT count(*) FROM good") == [(24,)]
+    assert [there.status(name)[0] for name in ("s", "good", "newest")] == ["running"] * 3
+    log = there.server.log_tail(10_000)
+    for error in ("ValueError: planted for this one", "KeyError: 'planted'"):
+        assert error in log
+    assert "in decode" in log, "it says where"
 
 
 class Writer(threading.Thread):

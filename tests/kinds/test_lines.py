@@ -8,7 +8,6 @@ What the folder has is always known, so every table is compared with it.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from tests.kinds import ROOT, install
 from tests.support.server import QUICK_SPARK, HeadwaterServer, eventually
 
-ROOT = Path(__file__).parents[2]
 FOLLOWED_S_MAX = 60.0
 
 
@@ -57,15 +56,8 @@ def folder(tmp_path: Path) -> Folder:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[HeadwaterServer]:
-    installed = tmp_path / "site"
-    distribution = installed / "headwater_lines-1.0.dist-info"
-    distribution.mkdir(parents=True)
-    (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: headwater-lines\nVersion: 1.0\n")
-    (distribution / "entry_points.txt").write_text("[headwater.sources]\nlines = tests.kinds.lines\n")
-    path = os.pathsep.join((str(installed), str(ROOT)))
-    server = HeadwaterServer(
-        tmp_path / "data", spark_conf=QUICK_SPARK, environment={"PYTHONPATH": path}
-    ).start()
+    installed = install(tmp_path / "site", "tests.kinds.lines")
+    server = HeadwaterServer(tmp_path / "data", spark_conf=QUICK_SPARK, environment=installed).start()
     yield server
     server.stop()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -28,6 +29,7 @@ from headwater.sources.kafka.consume import Messages, Stretch, Truncated, consum
 from headwater.sources.kafka.reader import ANOTHER_TABLE
 from headwater.sources.kafka.rows import Rows
 from headwater.sources.kafka.topic import Topic, describe
+from headwater.sources.kafka.unforeseen import attempted, ended
 
 Found: TypeAlias = pa.RecordBatch | Reset | Received | DefiniteError
 
@@ -43,10 +45,14 @@ def read(part: ReadPart, secrets: Secrets, answers: Answers) -> Iterator[tuple[E
         (t, p, start, end, epoch) for t, p, start, end, epoch in part.details["stretches"]
     ]
     share = ",".join(f"{topic} {ids[topic]} {number}" for topic, number, *_ in stretches)
+    received = {export.table_id: Received() for export in part.exports}
     making: dict[str, dict[str, Rows]] = {name: {} for name in ids}
     for export in part.exports:
-        making[export.reference[-1]][export.table_id] = Rows(export, secrets, answers)
-    received = {export.table_id: Received() for export in part.exports}
+        made = attempted(partial(Rows, export, secrets, answers))
+        if isinstance(made, Exception):
+            yield from ended(export, None, made)
+        else:
+            making[export.reference[-1]][export.table_id] = made
     number = _numbering(stretches)
     with consumption(part.options, secrets, keep=True, share=share) as consumer:
         for found in consumer.read(stretches):
@@ -57,11 +63,17 @@ def read(part: ReadPart, secrets: Secrets, answers: Answers) -> Iterator[tuple[E
                 continue
             sequence = number(found)
             for id_, rows in list(tables.items()):
-                batch, error, told = rows.made_of(found, sequence)
+                changes = attempted(partial(rows.made_of, found, sequence))
+                if isinstance(changes, Exception):
+                    del tables[id_]
+                    yield from ended(rows.export, found, changes)
+                    continue
+                batch, error, told = changes
                 received[id_] += told
                 if error is not None:
                     del tables[id_]
                     yield rows.export, error
+                    yield rows.export, received[id_]
                 elif batch is not None:
                     yield rows.export, batch
     # A topic of which nothing was wanted may have gone: that is found out before it is read again, and

@@ -38,6 +38,7 @@ from headwater.sources.kafka.headers import Headers
 from headwater.sources.kafka.registry import Registry
 from headwater.sources.kafka.schemas import PinnedFormat, avro_text
 from headwater.sources.kafka.shape import DEBEZIUM, NONE
+from headwater.sources.kafka.unforeseen import Careful
 
 _SHOWN_BYTES_MAX: Final = 256
 NULL_KEY: Final = (
@@ -66,7 +67,7 @@ def _flags(array: pa.Array) -> np.ndarray[Any, Any]:
     return flags
 
 
-def decoder_of(pinned: PinnedFormat, export: Export, secrets: Secrets, answers: Answers) -> Decoder:
+def decoder_of(pinned: PinnedFormat, export: Export, secrets: Secrets, answers: Answers) -> Careful:
     """Of a part; schemas that a message names are asked of the registry, once."""
 
     def schema_of(id_: int) -> str:
@@ -78,7 +79,7 @@ def decoder_of(pinned: PinnedFormat, export: Export, secrets: Secrets, answers: 
             raise UserError(f"it is of the type {schema.type}", "22023")
         return avro_text(registry, schema)
 
-    return FORMATS[pinned.format].decoder(pinned.details, schema_of)
+    return Careful(FORMATS[pinned.format].decoder(pinned.details, schema_of), pinned)
 
 
 class Rows:
@@ -104,8 +105,18 @@ class Rows:
         self, found: Messages, sequence: pa.Array
     ) -> tuple[pa.RecordBatch | None, DefiniteError | None, Received]:
         """The changes, the error that ends the table, and what they were made of."""
+        batch, error = self._made_of(found, sequence)
+        defects: tuple[str, ...] = ()
+        for decoder in (self._key, self._value):
+            if decoder is not None:
+                defects += tuple(decoder.defects)
+                decoder.defects.clear()
+        return batch, error, Received(len(found), found.bytes, defects)
+
+    def _made_of(
+        self, found: Messages, sequence: pa.Array
+    ) -> tuple[pa.RecordBatch | None, DefiniteError | None]:
         values, keys = found.values, found.keys
-        told = Received(len(found), found.bytes)
         if self._envelope == NONE and self._value is not None:
             kept = _flags(values.is_valid())
             if not kept.all():
@@ -114,7 +125,7 @@ class Rows:
                 taken = pa.array(places, pa.int64())
                 values, keys, sequence = values.take(taken), keys.take(taken), sequence.take(taken)
         if not len(found):
-            return None, None, told
+            return None, None
         key = None if self._key is None else Part(keys, _apply(self._key, keys, self._key_columns))
         value = (
             None if self._value is None else Part(values, _apply(self._value, values, self._value_columns))
@@ -127,14 +138,14 @@ class Rows:
         if self._envelope == NONE:
             error = self._ends(found, [part for part in (key, value) if part is not None], headers)
             if error is not None:
-                return None, error, told
+                return None, error
             ops = pa.repeat(pa.scalar(INSERT), len(found))
             flawed = pa.nulls(len(found), pa.string())
         else:
             ops, flawed = self._changes(found, keys, values, key, value, headers)
         hidden = self._hidden(found, keys, key)
         batch = pa.RecordBatch.from_arrays([*columns, *hidden, flawed, ops, sequence], schema=self._schema)
-        return batch, None, told
+        return batch, None
 
     # Columns
 
