@@ -11,17 +11,19 @@ import hashlib
 import hmac
 import re
 import zlib
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headwater.core import pace
 from headwater.core.errors import UserError
+from headwater.formats.spans import WORD, Mask, bytes_of, last_bytes, missing_of, words_before
 from headwater.sql.select.kernels import text_columns
 from headwater.sql.select.kernels.kernel import Kernel, columnar, pieces, row_wise
 
+_COMPARED_BYTES_MAX: Final = 64
+"""Of values that are compared together."""
 _DIGESTS: Final = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
 
 
@@ -145,24 +147,20 @@ def _byte_at(data: bytes, index: int) -> int:
     return data[index]
 
 
-def _same_bytes(one: pa.Array, other: pa.Array) -> tuple[pa.Array, None]:
-    """Whether values are the same, in a time that depends on their lengths alone."""
-    there = pc.and_(one.is_valid(), other.is_valid())
-    lengths = [pc.fill_null(pc.binary_length(side), 0) for side in (one, other)]
-    same = np.array(pc.equal(*lengths), bool)
-    compared = np.array(pc.and_(pc.equal(*lengths), pc.greater(lengths[0], 0)), bool)
-    if compared.any():
-        chosen = pa.array(compared)
-        (ours, starts), (theirs, _) = (_joined(side.filter(chosen)) for side in (one, other))
-        same[compared] = np.bitwise_or.reduceat(ours ^ theirs, starts) == 0
-    return pa.array(same, mask=~np.array(there, bool)), None
-
-
-def _joined(values: pa.Array) -> tuple[Any, Any]:
-    """The bytes of values one after the other, and where each begins; none is NULL or empty."""
-    _, ends, data = values.buffers()
-    offsets = np.frombuffer(ends, np.int32)[values.offset : values.offset + len(values) + 1]
-    return np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]], offsets[:-1] - offsets[0]
+def _same_bytes(one: pa.Array, other: pa.Array) -> tuple[pa.Array, Mask]:
+    """Whether values are the same, in a time that depends on their lengths alone; long ones are odd."""
+    missing = missing_of(one) | missing_of(other)
+    (ours, starts), (theirs, others) = bytes_of(one), bytes_of(other)
+    lengths = np.diff(starts)
+    same = lengths == np.diff(others)
+    odd = same & ~missing & (lengths > _COMPARED_BYTES_MAX)
+    rows = np.flatnonzero(same & ~missing & ~odd)
+    passed = np.arange(0, lengths[rows].max(initial=0), WORD)[:, None]
+    words = words_before(ours)[np.maximum(starts[1:][rows] - passed, 0)]
+    words ^= words_before(theirs)[np.maximum(others[1:][rows] - passed, 0)]
+    words &= last_bytes(lengths[rows] - passed)
+    same[rows] = np.bitwise_or.reduce(words, 0) == 0
+    return pa.array(same, mask=missing), odd
 
 
 KERNELS: Final[tuple[Kernel, ...]] = (

@@ -33,6 +33,7 @@ from headwater.formats.text_numbers import decimal_nan
 from headwater.sql.select.kernels import (
     numeric_columns,
     numeric_floats,
+    numeric_keys,
     numeric_places,
     numeric_quotients,
 )
@@ -546,9 +547,7 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     columnar(row_wise("hw_numeric_fit", ("text", "int4"), "text", fit), numeric_places.fitted),
     row_wise("hw_numeric_extreme", ("text[]", "text"), "text", _extreme, raises=False),
     row_wise("hw_numeric_found", ("text",), "text", _found),
-    columnar(
-        row_wise("hw_numeric_key", ("text",), "bytea", sort_key, raises=False), numeric_columns.sort_key
-    ),
+    columnar(row_wise("hw_numeric_key", ("text",), "bytea", sort_key, raises=False), numeric_keys.sort_key),
     columnar(row_wise("hw_numeric_to_float8", ("text",), "float8", _to_float), numeric_floats.to_float),
     _integer_kernel("int2", 16, "smallint"),
     _integer_kernel("int4", 32, "integer"),

@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.core.limits import KERNEL_SLICE_BYTES_MAX, KERNEL_VALUE_BYTES_MAX
-from headwater.formats.spans import Bytes, Numbers, bytes_of, missing_of, rows_of, spread, text_of
-from headwater.sql.select.kernels.kernel import Mask, Quick, constant_of
+from headwater.formats.spans import bytes_of, missing_of, picked, rows_with, text_of
+from headwater.sql.select.kernels.kernel import Mask, Quick, constant_of, with_others
 
 Made = tuple[pa.Array, "Mask | None"]
 
+_ASCII: Final = np.uint8(127)
 _ODD_SHARE: Final = 16
 """One row in so many may be left to the function over one row before a slower one over columns is quicker."""
 
@@ -98,25 +99,21 @@ def split_part(texts: pa.Array, separators: pa.Array, numbers: pa.Array) -> Made
     begins = offsets[:-1] if number == 1 else found[np.minimum(starts, last)] + 1
     ends = np.where(stops < before[1:], found[np.minimum(stops, last)], offsets[1:])
     there = starts < before[1:]
-    return _of_spans(texts, data, begins, np.where(there, ends - begins, 0)), None
+    lengths = np.where(there, ends - begins, 0)
+    return picked(pa.string(), data, np.where(there, begins, 0), lengths, missing_of(texts)), None
 
 
-def _of_spans(texts: pa.Array, data: Bytes, begins: Numbers, lengths: Numbers) -> pa.Array:
-    """Of each text these bytes."""
-    ends = np.concatenate([[0], np.cumsum(lengths)])
-    return text_of(pa.string(), data[spread(begins, lengths)], ends, missing_of(texts))
-
-
-def reversed_(texts: pa.Array) -> Made | None:
-    """Of ASCII characters all bytes at once, which also reverses the rows."""
+def reversed_(texts: pa.Array) -> Made:
+    """Byte by byte where all are ASCII; the few others are made such for that, and reversed apart."""
     data, offsets = bytes_of(texts)
-    odd = np.zeros(len(texts), np.bool_)
-    odd[rows_of(np.flatnonzero(data > 127), offsets)] = True
-    if odd.sum() * _ODD_SHARE > len(texts):
+    odd = rows_with(data > _ASCII, offsets)
+    count = np.count_nonzero(odd)
+    if not count:
+        return pc.ascii_reverse(texts), None
+    if count * _ODD_SHARE > len(texts):
         return pc.utf8_reverse(texts), None
-    ends = (offsets[-1] - offsets)[::-1]
-    made = text_of(pa.string(), np.ascontiguousarray(data[::-1]), ends, missing_of(texts)[::-1])
-    return made.take(pa.array(np.arange(len(texts) - 1, -1, -1))), odd
+    made = pc.ascii_reverse(text_of(pa.string(), data & _ASCII, offsets, missing_of(texts)))
+    return with_others(made, odd, pc.utf8_reverse(texts.filter(pa.array(odd)))), None
 
 
 def repeated(texts: pa.Array, counts: pa.Array) -> Made | None:

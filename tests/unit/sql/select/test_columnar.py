@@ -135,6 +135,67 @@ def test_by_columns_as_row_by_row(name: str, data: st.DataObject) -> None:
     assert answer(kernel.function, sliced) == answer(kernel.by_row, sliced)
 
 
+def ordinary_number(chance: random.Random) -> str:
+    """Of up to 16 digits with a point anywhere, and with zeros at either end."""
+    digits = "".join(chance.choices("0123456789", (4, 2, 1, 1, 1, 1, 1, 1, 1, 4), k=chance.randint(1, 16)))
+    behind = chance.choice((0, 0, 1, 2, 2, 2, chance.randint(0, 15)))
+    whole, fraction = digits[: len(digits) - behind].lstrip("0") or "0", digits[len(digits) - behind :]
+    text = f"{whole}.{fraction}" if behind and fraction else whole
+    return f"-{text}" if chance.random() < 0.4 and text.strip("0.") else text
+
+
+def odd_number(chance: random.Random) -> str | None:
+    longer = f"{chance.randrange(1, 10**12)}.{chance.randrange(10**25):025}"
+    return chance.choice(
+        (None, "NaN", "Infinity", "-Infinity", "1" * 45, longer, f"-{longer}", "-0." + "0" * 30 + "1")
+    )
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
+@pytest.mark.parametrize("name", sorted(name for name in GIVEN if GIVEN[name][0] is NUMERICS))
+def test_few_and_many_odd_numbers_among_ordinary_ones(name: str, share: float) -> None:
+    kernel = KERNELS_BY_NAME[name]
+    for seed in range(12):
+        chance = random.Random(seed)
+
+        def column(kind: str, chance: random.Random = chance) -> list[Any]:
+            if kind == "int4":
+                return [chance.randint(-3, 12) for _ in range(300)]
+            return [(odd_number if chance.random() < share else ordinary_number)(chance) for _ in range(300)]
+
+        arrays = [pa.array(column(kind), arrow_of(kind)) for kind in kernel.arguments]
+        assert kernel.by_row is not None
+        answers = answer(kernel.by_row, arrays)
+        assert answer(kernel.function, arrays) == answers
+        if answers[1] is not None:  # of all rows none has an answer then: one by one
+            parts = [[array.slice(at, 1) for array in arrays] for at in range(300)]
+            assert [answer(kernel.function, part) for part in parts] == [
+                answer(kernel.by_row, part) for part in parts
+            ]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3])
+def test_few_and_many_letters_beyond_ascii_are_reversed(share: float) -> None:
+    chance = random.Random(5)
+    letters = [
+        chance.choice("é😀\u0301") if chance.random() < share else chance.choice("ab 1") for _ in range(4_000)
+    ]
+    texts = ["".join(letters[at : at + 10]) if at % 70 else None for at in range(0, 4_000, 10)]
+    reversed_ = KERNELS_BY_NAME["hw_reverse"].function(pa.array(texts).slice(3))
+    assert reversed_.to_pylist() == [None if text is None else text[::-1] for text in texts[3:]]
+
+
+@pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 63, 64, 65, 200])
+def test_bytes_that_differ_anywhere_are_not_the_same(length: int) -> None:
+    chance = random.Random(length)
+    ours = [chance.randbytes(length) for _ in range(length + 2)]
+    theirs = [
+        bytes(byte ^ (place == row) for place, byte in enumerate(data)) for row, data in enumerate(ours)
+    ]
+    same = KERNELS_BY_NAME["hw_constant_time_eq"].function(pa.array(ours), pa.array(theirs))
+    assert same.to_pylist() == [row >= length for row in range(length + 2)]
+
+
 def test_all_of_them_are_compared() -> None:
     assert set(GIVEN) == COLUMNAR - BOTH_WAYS
 
