@@ -138,7 +138,10 @@ class Session(Protocol):
 
     backend_pid: int
     secret_key: int
-    statements: dict[str, Prepared]  # SQL-level PREPARE and protocol-level Parse share these names
+
+    @property
+    def statements(self) -> dict[str, Prepared]:
+        """By names that PREPARE and the protocol's Parse share."""
 
     @property
     def status(self) -> TransactionStatus:

@@ -36,6 +36,7 @@ from headwater.coordinator.ddl import DdlScope, Outcome, StagedDdl
 from headwater.coordinator.engine import Engine
 from headwater.coordinator.feed import Feed
 from headwater.coordinator.hubs import Hubs
+from headwater.coordinator.memory import Accounts
 from headwater.coordinator.patience import patiently
 from headwater.coordinator.read import PreparedRead, Reads
 from headwater.coordinator.recency import Recency
@@ -94,6 +95,7 @@ class Coordinator:
         self.clock = clock
         self.oracle = oracle
         self.holds = Holds()
+        self.accounts = Accounts()
         self.beside = Beside()
         self.reads = Reads(self)
         self.waits = Waits(self)

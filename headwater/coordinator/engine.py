@@ -1,6 +1,7 @@
 """DuckDB in this process: constants, system relations, small reads.
 
-One in-memory database, one cursor per query, two small pools of threads: reads of files
+One in-memory database, and one for each role whose memory is limited (databases.py); one cursor per query,
+two small pools of threads: reads of files
 have their own, so that whoever asks for something small does not wait behind them.  A query can
 be interrupted from the event loop: DuckDB hears of it between two vectors, kernels between two rows
 (kernels/stops.py).  One value may keep it for seconds, so whoever has stopped a query waits for it a
@@ -27,10 +28,11 @@ import duckdb
 import pyarrow as pa
 import structlog
 
+from headwater.coordinator import memory
+from headwater.coordinator.databases import Databases, Lease
+from headwater.coordinator.memory import OUT_OF_MEMORY, Account
 from headwater.core.errors import UserError
 from headwater.core.limits import (
-    DUCKDB_MEMORY_MAX,
-    DUCKDB_THREADS_MAX,
     INTERRUPT_S,
     INTERRUPTED_S_MAX,
     PEEKS_CONCURRENT_MAX,
@@ -38,7 +40,7 @@ from headwater.core.limits import (
     RESULT_WIDE_BATCH_ROWS,
 )
 from headwater.sql.select.generate.duckdb.errors import translate_error
-from headwater.sql.select.kernels import Stop, register_duckdb
+from headwater.sql.select.kernels import Stop
 
 log = structlog.get_logger("engine")
 
@@ -52,21 +54,7 @@ class Engine:
     def __init__(self, scratch: Path) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
         self.scratch = scratch  # for all that the environment cannot keep in memory
-        self._database = duckdb.connect(
-            ":memory:",
-            config={
-                "memory_limit": DUCKDB_MEMORY_MAX,
-                "threads": DUCKDB_THREADS_MAX,
-                "temp_directory": str(scratch),
-                "autoinstall_known_extensions": False,
-                "autoload_known_extensions": False,
-            },
-        )
-        self._database.execute("SET TimeZone = 'UTC'")
-        # DuckDB's caches remember every file they ever met, and ours come and go by the thousand; the
-        # pages of local files are in the machine's own cache anyway, and footers cost 1 ms in 30 files.
-        self._database.execute("SET enable_external_file_cache = false")
-        register_duckdb(self._database)
+        self.databases = Databases(scratch)
         self._for_files = ThreadPoolExecutor(PEEKS_CONCURRENT_MAX, thread_name_prefix="duckdb-files")
         self._for_others = ThreadPoolExecutor(PEEKS_CONCURRENT_MAX, thread_name_prefix="duckdb")
         self.left: set[asyncio.Task[None]] = set()  # queries that nobody waits for, and that have not ended
@@ -79,12 +67,12 @@ class Engine:
         `files` says that it is a user's read of a table's files.
         """
         threads = self._for_files if files else self._for_others
-        query = _Query(self._database.cursor(), self.left)
+        query = await self._query()
         row_count = RESULT_BATCH_ROWS  # at a time
         try:
             told = query.stop.told(sql)
             for row_count in (RESULT_BATCH_ROWS, RESULT_WIDE_BATCH_ROWS, 1):
-                begun = threads.submit(_start, query.cursor, told, schema, tables, row_count)
+                begun = threads.submit(_start, query.lease, told, schema, tables, row_count)
                 reader, first = await query.ended(begun)
                 if first is not None:
                     break
@@ -96,9 +84,12 @@ class Engine:
                     break
                 yield batch
         except (duckdb.Error, pa.ArrowException, OSError) as error:
-            raise translate(error, row_count) from error
+            raise translate(error, row_count, query.lease.account) from error
         finally:
             query.close()
+
+    async def _query(self) -> _Query:
+        return _Query(await self.databases.lease(memory.current.get()), self.left)
 
     async def table(self, sql: str, schema: pa.Schema, tables: Mapping[str, pa.Table]) -> pa.Table:
         """The whole result at once."""
@@ -107,12 +98,12 @@ class Engine:
 
     async def check(self, sql: str, tables: Mapping[str, pa.Table]) -> None:
         """Run a query of one row for its errors alone."""
-        query = _Query(self._database.cursor(), self.left)
+        query = await self._query()
         try:
             told = query.stop.told(sql)
-            await query.ended(self._for_others.submit(_computed, query.cursor, told, tables))
+            await query.ended(self._for_others.submit(_computed, query.lease, told, tables))
         except duckdb.Error as error:
-            raise translate(error) from error
+            raise translate(error, account=query.lease.account) from error
         finally:
             query.close()
 
@@ -121,14 +112,14 @@ class Engine:
             threads.shutdown(wait=False, cancel_futures=True)
         for task in self.left:
             task.cancel()
-        self._database.close()
+        self.databases.close()
 
 
 class _Query:
     """One query's cursor, and the means to end it."""
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, left: set[asyncio.Task[None]]) -> None:
-        self.cursor = cursor
+    def __init__(self, lease: Lease, left: set[asyncio.Task[None]]) -> None:
+        self.lease = lease
         self.stop = Stop()
         self._left = left
         self._deaf: asyncio.Future[Any] | None = None  # what has not heard that it was stopped
@@ -152,7 +143,7 @@ class _Query:
 
     async def _interrupt(self, running: asyncio.Future[Any]) -> None:
         """To be called again and again: before the query has begun it is not heard."""
-        self.cursor.interrupt()
+        self.lease.cursor.interrupt()
         with suppress(asyncio.CancelledError):  # once is enough
             await asyncio.wait([running], timeout=INTERRUPT_S)
 
@@ -169,7 +160,7 @@ class _Query:
     async def _leave(self, running: asyncio.Future[Any]) -> None:
         """Once it has heard, which may be some seconds."""
         while not running.done():
-            self.cursor.interrupt()
+            self.lease.cursor.interrupt()
             await asyncio.wait([running], timeout=INTERRUPT_S)
         if not running.cancelled():
             running.exception()
@@ -177,19 +168,21 @@ class _Query:
 
     def _let_go(self) -> None:
         """Closing waits for the kernels that run."""
-        self.cursor.close()
+        self.lease.close()
         self.stop.close()
 
 
-def _computed(cursor: duckdb.DuckDBPyConnection, sql: str, tables: Mapping[str, pa.Table]) -> None:
+def _computed(lease: Lease, sql: str, tables: Mapping[str, pa.Table]) -> None:
     """Computes the row and leaves it there: what Python cannot hold is no error of the query."""
+    lease.begin()
+    cursor = lease.cursor
     for name, table in tables.items():
         cursor.register(name, table)
     cursor.execute(sql)  # plans it once, where a relation would be planned again to be read
 
 
 def _start(
-    cursor: duckdb.DuckDBPyConnection,
+    lease: Lease,
     sql: str,
     schema: pa.Schema,
     tables: Mapping[str, pa.Table],
@@ -199,6 +192,8 @@ def _start(
 
     Instead of batches None if so many rows at a time are too many.
     """
+    lease.begin()
+    cursor = lease.cursor
     for name, table in tables.items():
         cursor.register(name, table)
     reader = cursor.sql(sql).to_arrow_reader(row_count)
@@ -230,10 +225,10 @@ def _next(reader: Any, schema: pa.Schema) -> pa.RecordBatch | None:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def translate(error: Exception, row_count: int = 1) -> UserError:
+def translate(error: Exception, row_count: int = 1, account: Account | None = None) -> UserError:
     """What a client is told about an error of the engine, which may come by way of Arrow.
 
-    `row_count` is how many rows it hands over at a time.
+    `row_count` is how many rows it hands over at a time, `account` whose memory the query had.
     """
     text = str(error)
     if _TOO_WIDE in text:
@@ -253,6 +248,8 @@ def translate(error: Exception, row_count: int = 1) -> UserError:
             hint="Restore the file from a backup, or drop the table and create it again.",
         )
     told = translate_error(text)
+    if account is not None and told.sqlstate == OUT_OF_MEMORY:
+        return account.exceeded()
     if told.sqlstate in ("0A000", "XX000"):
         log.warn("the engine refused a query", engine="duckdb", error=text.partition("\n")[0])
     return told

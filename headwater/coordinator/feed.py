@@ -102,6 +102,7 @@ class Feed:
             coordinator = self.session.coordinator
             if self.place is not None:
                 coordinator.hubs.leave(*self.place)
+                self.place[1].drop()
             coordinator.subscriptions.pop(id(self), None)
             metrics.subscription_closed()
 
@@ -145,8 +146,11 @@ class Feed:
             if not subscriber.behind:
                 if not self._switches:
                     self.kept.release()
-                async for batch in self._follow(subscriber, max(self.as_of, subscriber.joined_at + 1)):
-                    yield batch
+                try:
+                    async for batch in self._follow(subscriber, max(self.as_of, subscriber.joined_at + 1)):
+                        yield batch
+                finally:
+                    subscriber.drop()
                 return
             # More has come meanwhile than may wait.  That is well as long as the client comes nearer.
             if distance >= before:
@@ -159,6 +163,7 @@ class Feed:
         self.place = hubs.join(self.follows.query, self.inputs, self.reached)
         if before is not None:
             hubs.leave(*before)
+            before[1].drop()
         return self.place
 
     async def _rest(self, hub: Hub, until: int) -> AsyncIterator[pa.RecordBatch]:

@@ -33,6 +33,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import structlog
 
+from headwater.coordinator import memory
+from headwater.coordinator.memory import Account
 from headwater.coordinator.read import Inputs, PreparedRead
 from headwater.coordinator.value_errors import BadRow
 from headwater.core.change import FileEntry
@@ -92,6 +94,7 @@ class Subscriber:
     joined_at: int  # what the hub had reached by then
     behind: bool = False  # more has waited for it than may; all of that is gone
     _events: deque[Event] = field(default_factory=deque)
+    _account: Account | None = field(default_factory=memory.current.get)  # whose memory they take
     _bytes: int = 0  # of changes among them
     _arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -106,8 +109,19 @@ class Subscriber:
             self._arrived.clear()
             await self._arrived.wait()
         event = self._events.popleft()
-        self._bytes -= _size(event)
+        self._count(-_size(event))
         return event
+
+    def _count(self, size: int) -> None:
+        """So many bytes more, or fewer, wait."""
+        if self._account is not None:
+            self._account.keep(self, self._bytes + size)
+        self._bytes += size
+
+    def drop(self) -> None:
+        """Nobody takes what waits."""
+        self._events.clear()
+        self._count(-self._bytes)
 
     def offer(self, event: Event) -> None:
         """Take an event unless it is before this subscriber's time; never waits."""
@@ -121,13 +135,19 @@ class Subscriber:
         elif len(waiting) >= SUBSCRIBE_QUEUE_BATCHES_MAX or (
             size and self._bytes and self._bytes + size > SUBSCRIBE_QUEUE_BYTES_MAX
         ):
-            self.behind = True
-            waiting.clear()
-            waiting.append(fell_behind(self.relation))
+            self._fall_behind(fell_behind(self.relation))
         else:
-            waiting.append(event)
-            self._bytes += size
+            try:
+                self._count(size)
+                waiting.append(event)
+            except UserError as error:
+                self._fall_behind(error)
         self._arrived.set()
+
+    def _fall_behind(self, error: UserError) -> None:
+        self.behind = True
+        self.drop()
+        self._events.append(error)
 
 
 def _size(event: Event) -> int:
@@ -176,6 +196,7 @@ class Hub:
         self.reached = max(after, self._present())
         self._hold = coordinator.holds.acquire(inputs.ids(), self.reached)
         self._last: pa.Table | None = None  # a query's result at `reached`
+        self._account = memory.current.get()  # whose memory results take
         self._single = self._single_table()
         self.ended = False  # nothing more will be said; who comes now needs another hub
         self.subscribers: set[Subscriber] = set()
@@ -188,6 +209,8 @@ class Hub:
         if self._task is not None:
             self._task.cancel()
         self._hold.release()
+        if self._account is not None:
+            self._account.keep(self, 0)
 
     def _upper(self) -> int:
         reads = self._coordinator.reads
@@ -297,6 +320,8 @@ class Hub:
                 rows, last = await self._query_changes(previous, ts, last)
                 if own:
                     self._last = last
+                    if self._account is not None:
+                        self._account.keep(self, last.nbytes)
             previous = ts
             if rows.num_rows:
                 yield Changes(ts, rows)
@@ -389,6 +414,8 @@ class Hub:
             async for batch in self._coordinator.reads.run(read, "auto"):
                 batches.append(batch)
                 size += batch.nbytes
+                if self._account is not None and size > self._account.left_bytes:
+                    raise self._account.exceeded()
                 if size > SUBSCRIBE_RESULT_BYTES_MAX:
                     raise UserError(
                         f"the result of the query over {self.name()} is too large to be followed",
@@ -410,8 +437,11 @@ class Hubs:
         self._hubs: dict[tuple[object, ...], Hub] = {}
 
     def join(self, query: Query, inputs: Inputs, after: int) -> tuple[Hub, Subscriber]:
-        """A subscriber for changes after `after`, at a hub that may already be beyond it."""
-        key = (query.root, tuple(sorted(inputs.ids())))
+        """A subscriber for changes after `after`, at a hub that may already be beyond it.
+
+        Roles whose memory is limited have hubs of their own, which take theirs.
+        """
+        key = (query.root, tuple(sorted(inputs.ids())), memory.current.get())
         hub = self._hubs.get(key)
         if hub is None or hub.ended:
             hub = Hub(self._coordinator, query, inputs, after)
@@ -422,7 +452,7 @@ class Hubs:
         return hub, subscriber
 
     def leave(self, hub: Hub, subscriber: Subscriber) -> None:
-        """The last one out ends the hub."""
+        """The last one out ends the hub; what waits for the subscriber may still be taken."""
         hub.subscribers.discard(subscriber)
         if not hub.subscribers:
             hub.stop()

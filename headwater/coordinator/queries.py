@@ -265,6 +265,7 @@ async def drain(session: SqlSession, read: PreparedRead, into: Item | None) -> p
         batches.append(batch)
         size += written_size(batch)
         if into is not None:
+            session.collected.add(written_size(batch))
             check_written_size(size, into.name)
     return pa.Table.from_batches(batches, state_schema(Relation(read.query.columns())))
 

@@ -17,13 +17,14 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
 from headwater.catalog.builtin.evaluate import evaluate
 from headwater.catalog.builtin.facts import SystemFacts
 from headwater.catalog.state import CatalogState, Item
+from headwater.coordinator import memory
 from headwater.coordinator.progress import progress
 from headwater.coordinator.replacing import UNSTORED, how_to_replace
 from headwater.coordinator.tables import Seen
@@ -51,8 +52,6 @@ if TYPE_CHECKING:
     from headwater.coordinator.coordinator import Coordinator
 
 EngineChoice = Literal["auto", "spark", "duckdb"]
-
-OUT_OF_MEMORY: Final = "53200"
 
 
 @dataclass(eq=False)
@@ -468,7 +467,7 @@ class Reads:
     def pick_engine(self, read: PreparedRead, wanted: EngineChoice) -> Literal["spark", "duckdb"]:
         """Which engine runs it; an error when the wanted one cannot."""
         only_files = bool(read.plans) and not read.inputs.sources and not read.inputs.system
-        if wanted == "duckdb":
+        if wanted == "duckdb" or memory.away_from_spark(wanted):
             return "duckdb"
         if any(plan.flawed for plan in read.plans.values()):
             if wanted == "spark":
@@ -510,7 +509,7 @@ class Reads:
                     yield batch
             except UserError as error:
                 # Small files may have large values: that is seen when they do not fit.
-                if not movable or error.sqlstate != OUT_OF_MEMORY or not self._fits_spark(read):
+                if not movable or error.sqlstate != memory.OUT_OF_MEMORY or not self._fits_spark(read):
                     raise
                 engine = "spark"
                 async for batch in self._on_spark(read):

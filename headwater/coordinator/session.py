@@ -20,9 +20,8 @@ from headwater.catalog.builtin.facts import SystemFacts
 from headwater.catalog.rights import Need, Who, check, check_reads, role_as
 from headwater.catalog.snapshot import SessionNames
 from headwater.catalog.state import CatalogState, Role
-from headwater.coordinator import api, dispatch, system
+from headwater.coordinator import api, dispatch, memory, system
 from headwater.coordinator.api import (
-    CopyInSink,
     Notice,
     ParsedStatement,
     Prepared,
@@ -31,13 +30,16 @@ from headwater.coordinator.api import (
 )
 from headwater.coordinator.beside import at_once
 from headwater.coordinator.ddl import DdlScope, StagedDdl
+from headwater.coordinator.memory import Account, Collected
 from headwater.coordinator.patience import patiently
+from headwater.coordinator.prepared import PreparedStatements
 from headwater.coordinator.resting import Resting, Rows
 from headwater.coordinator.sequence.cursors import OpenCursor
 from headwater.coordinator.showing import relation_text
 from headwater.coordinator.timestamps import Isolation
 from headwater.coordinator.transaction import Class, Savepoint, Transaction
 from headwater.coordinator.variables import SEVERITIES, VARIABLES, Settings, duration_s, limits_of
+from headwater.coordinator.watched_sink import WatchedSink
 from headwater.core.clock import secret_number, unique_name
 from headwater.core.errors import UserError
 from headwater.core.limits import PLAN_ATTEMPTS_MAX, WAIT_NOTICE_S
@@ -82,8 +84,9 @@ class SqlSession:
         self.connected_at_ms = coordinator.clock.now_ms()
         self.settings = Settings({})
         self.refresh_settings()
-        self.statements: dict[str, Prepared] = {}
+        self.statements = PreparedStatements()
         self.cursors: dict[str, OpenCursor] = {}
+        self.collected = Collected()
         self.resting = Resting(coordinator.engine.scratch)
         self.transaction: Transaction | None = None
         self.query = ""  # the last one
@@ -165,6 +168,8 @@ class SqlSession:
 
     async def parse(self, text: str) -> tuple[ParsedStatement, ...]:
         self.resume()
+        if (account := self.account) is not None:
+            account.check_text(len(text))
         return await self._beside(
             lambda: tuple(ParsedStatement(p.statement, p.text, p.offset) for p in parse_statements(text))
         )
@@ -254,7 +259,7 @@ class SqlSession:
         if result.columns is not None:
             result.columns = shown_in(result.columns, self.zone)
         if result.copy_in is not None:
-            result.copy_in.sink = _WatchedSink(self, result.copy_in.sink)
+            result.copy_in.sink = WatchedSink(self.cancellable, result.copy_in.sink)
             result.copy_in.cancelled = lambda: self.cancellable(_for_ever())
         return result
 
@@ -312,6 +317,8 @@ class SqlSession:
             finally:
                 if self.transaction is transaction:  # failed, or cancelled before it could begin
                     await self.end_transaction(commit=False)
+        if self.transaction is None:
+            self.collected.release()
 
     def cancel(self) -> None:
         self._stop("canceling statement due to user request")
@@ -321,6 +328,8 @@ class SqlSession:
             cursor.close()
         if self.transaction is not None:
             self.transaction.release()
+        self.collected.release()
+        self.statements.clear()
         self.coordinator.advisory_locks.end(self.backend_pid)
         await self.coordinator.close_session(self)
 
@@ -514,7 +523,9 @@ class SqlSession:
         if self._cancelled is not None:
             work.close()
             raise UserError(self._cancelled, "57014")
-        task: asyncio.Task[T] = asyncio.ensure_future(work)
+        outside = memory.current.set(self.account)
+        task: asyncio.Task[T] = asyncio.ensure_future(work)  # it has the account from here
+        memory.current.reset(outside)
         around, self._running = self._running, task
         waited = asyncio.get_running_loop().call_later(WAIT_NOTICE_S, self._tell_waits, task)
         timer = None
@@ -533,6 +544,12 @@ class SqlSession:
             waited.cancel()
             if timer is not None:
                 timer.cancel()
+
+    @property
+    def account(self) -> Account | None:
+        """Whose memory its statements take; the operator's is not limited."""
+        limit = "0B" if self.internal else self.settings.get("max_statement_memory")
+        return self.coordinator.accounts.of(self.role_id, self.user, limit)
 
     def _left_s(self) -> float | None:
         """What is left of the statement's time; None if that is not limited."""
@@ -570,23 +587,6 @@ class SqlSession:
 
 async def _for_ever() -> None:
     await asyncio.get_running_loop().create_future()
-
-
-class _WatchedSink:
-    """Takes a COPY's data so that it can be cancelled."""
-
-    def __init__(self, session: SqlSession, sink: CopyInSink) -> None:
-        self._session = session
-        self._sink = sink
-
-    async def write(self, data: bytes) -> None:
-        await self._session.cancellable(self._sink.write(data))
-
-    async def finish(self) -> str:
-        return await self._session.cancellable(self._sink.finish())
-
-    async def abort(self, reason: str) -> None:
-        await self._sink.abort(reason)
 
 
 _: type[api.Session] = SqlSession

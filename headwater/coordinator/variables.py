@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from headwater.coordinator.sizes import size, statement_memory
 from headwater.core.calendar import HOUR_S, MIDNIGHT_2000_US, SECOND_US
 from headwater.core.errors import UserError
 from headwater.core.interval import parse_interval
@@ -86,15 +87,6 @@ def _duration(text: str) -> str:
     if not 0 <= millis <= _DURATION_MS_MAX:
         raise ValueError(wanted)
     return f"{millis} ms" if millis % 1000 else f"{millis // 1000} s"
-
-
-def _size(text: str) -> str:
-    """Bytes, with or without a unit, as they were written."""
-    match = re.fullmatch(r"([0-9]{1,15}) *(B|kB|MB|GB|TB)?", text.strip(), re.IGNORECASE)
-    if match is None:
-        raise ValueError("a number of bytes, or one with a unit: B, kB, MB, GB or TB")
-    unit = {"b": "B", "kb": "kB", "mb": "MB", "gb": "GB", "tb": "TB"}[(match[2] or "B").lower()]
-    return f"{int(match[1])}{unit}"
 
 
 def duration_s(text: str) -> float:
@@ -303,7 +295,7 @@ _VARIABLES: Final = (
     Variable("emit_plan_insights_notice", "off", "Accepted, nothing is emitted", _boolean, "bool"),
     Variable("emit_introspection_query_notice", "off", "Accepted, nothing is emitted", _boolean, "bool"),
     Variable("emit_trace_id_notice", "off", "Accepted, nothing is emitted", _boolean, "bool"),
-    Variable("max_query_result_size", "1GB", "Accepted, results are sent as they come", _size),
+    Variable("max_query_result_size", "1GB", "Accepted, results are sent as they come", size),
     Variable(
         "real_time_recency",
         "off",
@@ -383,6 +375,14 @@ _VARIABLES: Final = (
         "0 s",
         "Longest time of a statement, whatever statement_timeout says, 0 is none",
         _duration,
+        system=True,
+        of_roles=True,
+    ),
+    Variable(
+        "max_statement_memory",
+        "0B",
+        "Most memory of all statements that a role runs at a time, 0 is what there is",
+        statement_memory,
         system=True,
         of_roles=True,
     ),

@@ -136,6 +136,14 @@ PEEK_ATTEMPTS_MAX = 2
 """A query on Spark is sent so often: one that has ended the cluster that often may do it every time."""
 DUCKDB_MEMORY_MAX = "1GB"
 DUCKDB_THREADS_MAX = 2
+DUCKDB_MEMORY_MIN_BYTES = 16 * 1024 * 1024
+"""Below this DuckDB cannot read a file."""
+STATEMENT_MEMORY_BYTES_MIN = 32 * 1024 * 1024
+"""The least that max_statement_memory may be;"""
+PLANNED_TEXT_RATIO = 8
+"""a statement's text counts so often, for its plan."""
+LIMITED_DATABASES_MAX = 32
+"""Roles with a limit of memory that may run statements at a time."""
 INTERRUPT_S = 0.02
 """How often DuckDB is told that nobody waits for a query any more, until it has heard it."""
 INTERRUPTED_S_MAX = 0.1
@@ -180,6 +188,8 @@ WRITE_KEEP_S_MAX = 600.0
 # Subscribe
 SUBSCRIBE_RESULT_BYTES_MAX = 256 * 1024 * 1024
 """A query's result at one timestamp; a hub compares two of them in memory."""
+FETCH_BYTES_MAX = 16 * 1024 * 1024
+"""FETCH from a subscription gathers about this many bytes at most, however many rows it asks for."""
 SUBSCRIBE_QUEUE_BATCHES_MAX = 1_000
 SUBSCRIBE_QUEUE_BYTES_MAX = 128 * 1024 * 1024
 """A subscriber that is this far behind its hub is told so and ended (53200)."""
@@ -196,6 +206,9 @@ IDLE_IN_TRANSACTION_S_DEFAULT = 120
 """A transaction whose client has said nothing for so long is ended, unless it has set another time."""
 WAIT_NOTICE_S = 1.0
 """A client whose read has waited so long for a source that does not move is told so."""
+PREPARED_STATEMENTS_MAX = 10_000
+PREPARED_BYTES_MAX = 64 * 1024 * 1024
+"""The texts of one session's prepared statements; their plans take several times as much."""
 PORTALS_MAX = 10_000
 """Portals of one connection; their rows are put aside, but not they themselves."""
 MESSAGE_BYTES_MAX = 1024 * 1024 * 1024

@@ -118,7 +118,9 @@ class _Sink:
             except UserError:
                 raise self._first_error(texts) from None
             self._tables.append(pa.table(arrays, names=[column.name for column in self._columns]))
-            self._size += written_size(self._tables[-1])
+            size = written_size(self._tables[-1])
+            self._size += size
+            self._session.collected.add(size)
             check_written_size(self._size, self._item.name)
             self._line_count += self._lines(texts)
 

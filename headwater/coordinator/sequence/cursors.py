@@ -19,6 +19,7 @@ from headwater.coordinator.api import ParsedStatement, Prepared, Result
 from headwater.coordinator.queries import batches_of
 from headwater.coordinator.resting import Rows
 from headwater.core.errors import InvariantViolation, UserError
+from headwater.core.limits import FETCH_BYTES_MAX
 from headwater.core.relation import Column, Relation
 from headwater.core.types import SqlType
 from headwater.formats.arrow import state_schema
@@ -188,11 +189,12 @@ async def run_fetch(session: SqlSession, prepared: Prepared, arguments: tuple[st
 
 
 async def _take(cursor: OpenCursor, count: int | None, timeout_s: float | None) -> pa.RecordBatch:
-    """At most `count` rows of a SUBSCRIBE."""
+    """At most `count` rows of a SUBSCRIBE; fewer when those are as much as may be kept in memory."""
     loop = asyncio.get_running_loop()
     deadline_s = None if timeout_s is None else loop.time() + timeout_s
     have = sum(batch.num_rows for batch in cursor.ready)
-    while (count is None or have < count) and not cursor.finished:
+    size = sum(batch.nbytes for batch in cursor.ready)
+    while (count is None or have < count) and size < FETCH_BYTES_MAX and not cursor.finished:
         if deadline_s is None and have:
             wait_s: float | None = 0.0  # something is there: take only what comes without waiting
         else:
@@ -202,6 +204,7 @@ async def _take(cursor: OpenCursor, count: int | None, timeout_s: float | None) 
             break
         cursor.ready.append(batch)
         have += batch.num_rows
+        size += batch.nbytes
     if cursor.failure is not None and not have:
         raise cursor.failure
     schema = state_schema(Relation(cursor.columns))

@@ -77,7 +77,7 @@ def test_who_has_stopped_a_query_does_not_wait_for_a_value_that_takes_long(tmp_p
     async def main() -> None:
         engine = Engine(tmp_path)
         bigint = DuckDBPyType("BIGINT")
-        engine._database.create_function("slow", slow, [bigint], bigint, type=PythonUDFType.ARROW)
+        engine.databases.everybodys.create_function("slow", slow, [bigint], bigint, type=PythonUDFType.ARROW)
         read = asyncio.create_task(all_rows(engine, "SELECT slow(range) AS n FROM range(1)"))
         await asyncio.to_thread(begun.wait, ANSWER_S_MAX)
         read.cancel()
