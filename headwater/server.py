@@ -222,7 +222,11 @@ def _logins(coordinator: Coordinator, options: ServerOptions) -> Logins:
 
     secret_bytes = bytes.fromhex(secret)
     return Logins(
-        options.auth.method, lambda name: catalog.state.role_named(name), secret_bytes, SYSTEM_CLOCK
+        options.auth.method,
+        lambda name: catalog.state.role_named(name),
+        secret_bytes,
+        SYSTEM_CLOCK,
+        coordinator.refusals.login,
     )
 
 

@@ -62,6 +62,13 @@ class Who:
     superuser: bool
 
 
+@dataclass(eq=False)
+class Denied(UserError):
+    """A right is missing on an object, which it names."""
+
+    object: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Need:
     """One right.  `what` is a privilege, `OWNER`, `MEMBER` (the object is a role) or `SUPERUSER`."""
@@ -224,16 +231,18 @@ def denied(state: CatalogState, who: Who, need: Need) -> UserError:
                 f"permission denied to {need.action}", "42501", detail="You must be a superuser."
             )
         case "OWNER":
-            return UserError(f"must be owner of {named(state, need.object, quote=False)}", "42501")
+            owned = named(state, need.object, quote=False)
+            return Denied(f"must be owner of {owned}", "42501", object=owned)
         case "MEMBER":
             role = state.roles.get(need.object[1])
             name = need.object[1] if role is None else role.name
-            return UserError(f"must be a member of {quoted(name)}", "42501")
+            return Denied(f"must be a member of {quoted(name)}", "42501", object=f"ROLE {name}")
     text = named(state, need.object)
-    return UserError(
+    return Denied(
         f"permission denied for {text}",
         "42501",
         detail=f"The '{who.name}' role needs {need.what} privileges on {text}",
+        object=named(state, need.object, quote=False),
     )
 
 

@@ -187,6 +187,9 @@ class Session(Protocol):
     def mark(self) -> int:
         """Goes with a portal that is made now, and tells which savepoints are older."""
 
+    def told(self, error: UserError) -> None:
+        """The client is told this error of a statement."""
+
     def fail(self) -> int:
         """Something has failed, whatever it was: so has the transaction.  Portals of the returned mark
         or a later one have failed with it."""

@@ -40,6 +40,7 @@ from headwater.coordinator.memory import Accounts
 from headwater.coordinator.patience import patiently
 from headwater.coordinator.read import PreparedRead, Reads
 from headwater.coordinator.recency import Recency
+from headwater.coordinator.refusals import Refusals
 from headwater.coordinator.retained_logs import RetainedLogs
 from headwater.coordinator.sampling import Sampling
 from headwater.coordinator.session import SqlSession
@@ -72,6 +73,7 @@ _FLOOR_SETTING = "oracle_floor"
 _STATISTICS_SETTING = "statistics"
 _HISTORY_SETTING = "status_history"
 _REPLICAS_SETTING = "replica_history"
+_REFUSALS_SETTING = "refusals"
 
 
 class Coordinator:
@@ -96,6 +98,7 @@ class Coordinator:
         self.oracle = oracle
         self.holds = Holds()
         self.accounts = Accounts()
+        self.refusals = Refusals(clock)
         self.beside = Beside()
         self.reads = Reads(self)
         self.waits = Waits(self)
@@ -138,6 +141,9 @@ class Coordinator:
         replicas = self.catalog.get_setting(_REPLICAS_SETTING)
         if replicas is not None:
             self.controller.replicas.restore(json.loads(replicas))
+        refusals = self.catalog.get_setting(_REFUSALS_SETTING)
+        if refusals is not None:
+            self.refusals.restore(json.loads(refusals))
         for id_, collection in self.ledger.collections().items():
             if collection.hydrated:  # until then nobody knows from when on it can be read
                 self.holds.start(id_, collection.since)
@@ -169,6 +175,7 @@ class Coordinator:
         try:
             await self._keep(_FLOOR_SETTING, str(self.oracle.closed))
             await self._keep(_HISTORY_SETTING, self._history())
+            await self._keep(_REFUSALS_SETTING, self.refusals.to_json())
             await self._keep(_STATISTICS_SETTING, self._numbers())
         except HeadwaterError as error:
             log.error("the last statistics are lost", error=str(error))
@@ -212,6 +219,7 @@ class Coordinator:
         since_s = looked_s = self.clock.monotonic_s()
         closed, recorded = self.oracle.closed, self.controller.health.recorded
         seen = -1
+        refused = 0
         failed = ""
         while True:
             await asyncio.sleep(COMPACTION_CHECK_S)
@@ -219,6 +227,9 @@ class Coordinator:
                 if self.clock.monotonic_s() - looked_s > ORPHAN_CHECK_S:
                     looked_s = self.clock.monotonic_s()
                     self._find_orphans()
+                    if (now := self.refusals.recorded) != refused:
+                        await self._keep(_REFUSALS_SETTING, self.refusals.to_json())
+                        refused = now
                 self._unstated |= self.widenings.release()
                 self._state_again()
                 self._drop_released()

@@ -7,7 +7,7 @@
 For HTTP there is one function: `authenticate(user, password, address)` returns the role's name, or raises
 UserError 28P01 or 28000.  For SQL the exchange of messages is pgwire's (login.py), which asks here for
 what is kept of a password (`kept`), waits for its `turn` before it looks at a proof, and says
-whether it `passed` or was `refused`.  Both tell it when a statement was refused later.
+whether it `passed` or was `refused`.
 
 Nobody can tell a role that does not exist from one without a password, or from a wrong password:
 not by the words, not by the messages, not by the time.
@@ -35,16 +35,6 @@ from headwater.options import AuthMethod
 
 _LOG: Final = structlog.get_logger("logins")
 _DEFAULT_USER: Final = "materialize"
-_NO_RIGHT: Final = "42501"
-
-
-def note_refusal(error: UserError, user: str, address: str) -> None:
-    """Write down who was refused what, if that is what an error says.
-
-    Its message names what was wanted; the statement's text may have more in it than that.
-    """
-    if error.sqlstate == _NO_RIGHT:
-        _LOG.warning("statement refused", user=user, client=address, error=error.message)
 
 
 class Account(Protocol):
@@ -61,14 +51,20 @@ class Logins:
     """One server's door."""
 
     def __init__(
-        self, method: AuthMethod, find: Callable[[str], Account | None], secret: bytes, clock: Clock
+        self,
+        method: AuthMethod,
+        find: Callable[[str], Account | None],
+        secret: bytes,
+        clock: Clock,
+        note: Callable[[str, str, AuthMethod], None],
     ) -> None:
         """`find` is the role of a name as of now; `secret` lasts, so that what is made up for unknown
-        roles is the same after a restart."""
+        roles is the same after a restart; `note` is told whose login from where was refused."""
         self.method = method
         self._find = find
         self._secret = secret
         self._clock = clock
+        self._note = note
         self._throttle = Throttle()
         # Passwords sent by HTTP with each request: checking one takes milliseconds, so what was right
         # is remembered, as a code that nobody can turn back.
@@ -106,6 +102,8 @@ class Logins:
         """They are not; the error says so, as PostgreSQL does."""
         self._throttle.failed(_network(address), user, self._clock.monotonic_s())
         _LOG.warning("login failed", user=user, client=address, method=method)
+        if self.known(user):
+            self._note(user, address, method)
         sqlstate = "28P01" if method == "password" else "28000"
         return UserError(f'{method} authentication failed for user "{user}"', sqlstate)
 

@@ -13,8 +13,8 @@ statements of one role share it.  Spark does not tell statements apart at all: t
 An account is found by what runs, not handed from function to function: a task that a session starts has the
 session's, with all that it starts itself.  So nothing can be forgotten on the way.
 
-Not counted (docs/user/roles.md): the plan of a statement (its text is bounded instead), values that a function has just made of
-one batch of rows, what the operating system keeps of files, scratch space on disk.
+Not counted (docs/user/roles.md): the plan of a statement (its text is bounded instead), values that a
+function has just made of one batch of rows, what the operating system keeps of files, scratch space on disk.
 """
 
 from __future__ import annotations

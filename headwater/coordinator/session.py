@@ -90,6 +90,7 @@ class SqlSession:
         self.resting = Resting(coordinator.engine.scratch)
         self.transaction: Transaction | None = None
         self.query = ""  # the last one
+        self._kind: type = type(None)  # of statement
         self.active = False  # it runs
         self.query_started_at_ms: int | None = None
         self.state_changed_at_ms = self.connected_at_ms
@@ -179,6 +180,7 @@ class SqlSession:
     ) -> Prepared:
         if parsed.statement is None:
             return Prepared(parsed, (), None)
+        self._kind = type(parsed.statement)
         self.check_usable(parsed.statement)
         described = await self._described(parsed, parameter_types)
         return replace(described, basis=self._basis())
@@ -237,6 +239,7 @@ class SqlSession:
 
     async def execute(self, prepared: Prepared, arguments: tuple[str | None, ...] = ()) -> Result:
         statement = prepared.parsed.statement
+        self._kind = type(statement)
         self.check_usable(statement)
         self.query, self.active = shown_text(statement, prepared.parsed.text), True
         self.resume()
@@ -302,6 +305,9 @@ class SqlSession:
     def cursor_columns(self, name: str) -> tuple[Column, ...] | None:
         cursor = self.cursors.get(name)
         return None if cursor is None else cursor.columns
+
+    def told(self, error: UserError) -> None:
+        self.coordinator.refusals.statement(error, self.user, self.address, self._kind)
 
     def begin_implicit(self, pipeline: bool = False) -> None:
         self._several, self.pipeline = True, pipeline

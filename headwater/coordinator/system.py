@@ -36,6 +36,7 @@ def facts(coordinator: Coordinator, session: SqlSession | None = None) -> f.Syst
         user="materialize" if session is None else session.user,
         backend_pid=0 if session is None else session.backend_pid,
         audit_events=lambda: coordinator.catalog.audit_events(),
+        refusals=lambda: _refusals(coordinator, session),
         source_statuses=lambda: _statuses(coordinator),
         status_history=lambda: _history(coordinator),
         statistics=lambda: _statistics(coordinator, also_gone=False),
@@ -381,6 +382,13 @@ def _settings(session: SqlSession) -> Sequence[f.Setting]:
         )
         for v, value in session.settings.all()
     ]
+
+
+def _refusals(coordinator: Coordinator, session: SqlSession | None) -> Sequence[f.Refusal]:
+    """Superusers see those of all, others their own."""
+    found = coordinator.refusals.shown()
+    everybodys = session is not None and session.who.superuser
+    return [r for r in found if everybodys or (session is not None and r.user == session.user)]
 
 
 def _replica_statuses(events: Iterable[ReplicaEvent]) -> Sequence[f.ReplicaStatus]:

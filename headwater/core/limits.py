@@ -78,7 +78,8 @@ RETAIN_HISTORY_MS_DEFAULT = 1_000
 SWEEP_INTERVAL_S = 60.0
 COMPACTION_CHECK_S = 0.5
 ORPHAN_CHECK_S = 5.0
-"""How often is looked for what the ledger has of things that the catalog does not know any more."""
+"""How often is looked for what the ledger has of things that the catalog does not know any more,
+and how often refusals are made durable."""
 STATUS_HISTORY_ENTRIES_MAX = 20
 STATUS_HISTORY_DROPPED_MAX = 1_000
 """Objects that are gone whose history of statuses is still shown."""
@@ -195,6 +196,14 @@ SUBSCRIBE_QUEUE_BYTES_MAX = 128 * 1024 * 1024
 """A subscriber that is this far behind its hub is told so and ended (53200)."""
 
 # Roles
+REFUSALS_MAX = 1_000
+"""Statements that were refused are remembered up to so many, the same ones as one,"""
+REFUSALS_OF_ROLE_MAX = 100
+"""and so many of one role;"""
+REFUSAL_CHARACTERS_MAX = 500
+"""so much of the error;"""
+REFUSAL_LOG_S = 60.0
+"""the log has a line for each, and then as often as this."""
 DEPENDENTS_SHOWN_MAX = 20
 """So many objects does an error list because of which a role cannot be dropped."""
 

@@ -20,21 +20,19 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Coroutine, Sequence
-from functools import partial
 from typing import Any, Final
 from urllib.parse import parse_qs
 
 from starlette.types import Message, Receive, Scope, Send
 
 from headwater.coordinator.api import Notice, Session, Sessions
-from headwater.coordinator.logins import note_refusal
 from headwater.core.errors import UserError
 from headwater.core.limits import HTTP_BODY_BYTES_MAX, HTTP_BODY_S_MAX, SEND_BUFFER_BYTES
 from headwater.core.relation import Column
 from headwater.http import statements
 from headwater.http.access import Access, Headers, client_of, header
 from headwater.http.connections import letting_in
-from headwater.http.statements import Asked, ClientGone, Note, description, error_form, notice_form
+from headwater.http.statements import Asked, ClientGone, description, error_form, notice_form
 
 _JSON: Final = (b"content-type", b"application/json")
 _THROWN_AWAY_BYTES_MAX: Final = 4 * HTTP_BODY_BYTES_MAX
@@ -58,7 +56,7 @@ class SqlRequests:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            session, asked, note = await self._opened(scope, receive)
+            session, asked = await self._opened(scope, receive)
         except Refused as refused:
             await _refuse(send, refused)
             return
@@ -69,12 +67,12 @@ class SqlRequests:
         let_in = letting_in(scope)
         let_in(True)
         try:
-            await _beside_client(session, answer, _answered(session, asked, answer, note), receive)
+            await _beside_client(session, answer, _answered(session, asked, answer), receive)
         finally:
             let_in(False)
             await session.close()
 
-    async def _opened(self, scope: Scope, receive: Receive) -> tuple[Session, list[Asked], Note]:
+    async def _opened(self, scope: Scope, receive: Receive) -> tuple[Session, list[Asked]]:
         headers = scope["headers"]
         if scope["method"] != "POST":
             raise Refused(405, UserError("statements are sent by POST", "08P01"))
@@ -92,7 +90,7 @@ class SqlRequests:
             raise Refused(408, UserError("the request did not come in time", "08P01")) from None
         except UserError as error:
             raise Refused(_STATUSES.get(error.sqlstate, 400), error) from error
-        return session, asked, partial(note_refusal, user=user, address=client)
+        return session, asked
 
 
 def _check_type(headers: Headers) -> None:
@@ -202,8 +200,8 @@ async def _refuse(send: Send, refused: Refused) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-async def _answered(session: Session, asked: Sequence[Asked], answer: _Answer, note: Note) -> None:
-    await statements.run(session, asked, answer, note)
+async def _answered(session: Session, asked: Sequence[Asked], answer: _Answer) -> None:
+    await statements.run(session, asked, answer)
     if session.status != "I":
         await answer.notices([_LEFT_OPEN])
     await answer.end()

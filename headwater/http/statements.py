@@ -76,12 +76,11 @@ class Teller(Protocol):
         """Something has failed; nothing follows but what ends the answer."""
 
 
-Note = Callable[[UserError], None]
 _Given = tuple[ParsedStatement, tuple[str | None, ...] | None]
 
 
-async def run(session: Session, asked: Sequence[Asked], teller: Teller, note: Note) -> None:
-    """All statements of a request, up to the first error, which `note` is told of."""
+async def run(session: Session, asked: Sequence[Asked], teller: Teller) -> None:
+    """All statements of a request, up to the first error, which the session is told of."""
     try:
         await _run(session, asked, teller)
     except ClientGone:
@@ -90,7 +89,7 @@ async def run(session: Session, asked: Sequence[Asked], teller: Teller, note: No
         raise
     except Exception as raised:
         error = told(raised)
-        note(error)
+        session.told(error)
         session.fail()
         try:
             await session.finish(True)

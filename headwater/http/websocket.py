@@ -17,13 +17,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, Final
 
 from starlette.types import Message, Receive, Scope, Send
 
 from headwater.coordinator.api import Notice, Session, Sessions
-from headwater.coordinator.logins import note_refusal
 from headwater.core.errors import UserError
 from headwater.core.limits import HTTP_BODY_BYTES_MAX, HTTP_FIRST_MESSAGE_S_MAX, HTTP_MESSAGES_AHEAD_MAX
 from headwater.core.relation import Column
@@ -31,7 +29,7 @@ from headwater.http import statements
 from headwater.http.access import Access, Headers, client_of, credentials, header
 from headwater.http.connections import letting_in
 from headwater.http.sql import asked_of, settings_of
-from headwater.http.statements import ClientGone, Note, description, error_form, notice_form
+from headwater.http.statements import ClientGone, description, error_form, notice_form
 
 _POLICY: Final = 1008
 """The close code for a client that has broken a rule."""
@@ -58,10 +56,10 @@ class SqlConversations:
         inbox = _Inbox(receive)
         talk = _Talk(send)
         try:
-            session, note = await self._opened(headers, scope, inbox)
+            session = await self._opened(headers, scope, inbox)
             letting_in(scope)(True)
             try:
-                await _conversation(session, inbox, talk, note)
+                await _conversation(session, inbox, talk)
             finally:
                 await session.close()
         except ClientGone:
@@ -72,7 +70,7 @@ class SqlConversations:
             await inbox.close()
             await talk.close()
 
-    async def _opened(self, headers: Headers, scope: Scope, inbox: _Inbox) -> tuple[Session, Note]:
+    async def _opened(self, headers: Headers, scope: Scope, inbox: _Inbox) -> Session:
         try:
             async with asyncio.timeout(HTTP_FIRST_MESSAGE_S_MAX):
                 first = _object(await inbox.take())
@@ -95,8 +93,7 @@ class SqlConversations:
             user, password = credentials(header(headers, b"authorization"))
         client = client_of(scope)
         role = await self._access.identify(user, password, client)
-        session = await self._sessions.open_session(role, options, client, False)
-        return session, partial(note_refusal, user=role, address=client)
+        return await self._sessions.open_session(role, options, client, False)
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -109,7 +106,7 @@ def _object(text: str) -> dict[str, Any]:
     return value
 
 
-async def _conversation(session: Session, inbox: _Inbox, talk: _Talk, note: Note) -> None:
+async def _conversation(session: Session, inbox: _Inbox, talk: _Talk) -> None:
     conversation = asyncio.current_task()
     session.listen(talk.hear, lambda: _end(conversation))
     inbox.on_leaving(session.cancel)
@@ -124,7 +121,7 @@ async def _conversation(session: Session, inbox: _Inbox, talk: _Talk, note: Note
             if asked is None:
                 await talk.error(UserError('a message is {"query": ...} or {"queries": [...]}', "08P01"))
                 continue
-            await statements.run(session, asked, talk, note)
+            await statements.run(session, asked, talk)
             if inbox.gone:
                 raise ClientGone
             await talk.settings(session.parameter_statuses())

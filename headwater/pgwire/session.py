@@ -24,7 +24,6 @@ from typing import Final, TypeVar
 import structlog
 
 from headwater.coordinator.api import Sessions
-from headwater.coordinator.logins import note_refusal
 from headwater.core.clock import secret_number
 from headwater.core.errors import TransientError, UserError, not_supported
 from headwater.pgwire import extended, messages
@@ -97,7 +96,7 @@ def _guarded(steps: Steps[T], severity: str = "ERROR", wire: Wire | None = None)
         if error.sqlstate in _FATAL_SQLSTATES:
             severity = "FATAL"
         if wire is not None:
-            note_refusal(error, wire.user, wire.client)
+            wire.session.told(error)
     except TransientError as failure:
         error = UserError(str(failure), "58030", hint=failure.hint)
     except ProtocolViolation as violation:

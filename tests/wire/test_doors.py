@@ -279,6 +279,9 @@ def test_who_was_refused_what_is_written_down(guarded: Guarded, ann: dict[str, s
     (line,) = [line for line in log.splitlines() if "statement refused" in line]
     assert "user=ann" in line
     assert "client=127.0.0.1" in line
+    asked = "SELECT statement, client_ip, count::int8 FROM mz_internal.mz_refusals WHERE \"user\" = 'ann'"
+    with guarded.connect() as admin:
+        assert ("CREATE DATABASE", "127.0.0.1", 1) in admin.execute(asked).fetchall()
 
 
 def test_the_doctor_finds_it_well(guarded: Guarded) -> None:

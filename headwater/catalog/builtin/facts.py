@@ -240,6 +240,20 @@ class LockRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """What somebody was refused, however often."""
+
+    user: str
+    client: str
+    statement: str
+    object: str | None
+    error: str
+    count: int
+    first_at_ms: int
+    last_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class SystemFacts:
     """The catalog, the session that asks, and the server around them."""
 
@@ -249,6 +263,7 @@ class SystemFacts:
     user: str = "materialize"
     backend_pid: int = 0
     audit_events: Callable[[], Sequence[AuditEvent]] = lambda: ()
+    refusals: Callable[[], Sequence[Refusal]] = lambda: ()
     source_statuses: Callable[[], Sequence[SourceStatus]] = lambda: ()
     status_history: Callable[[], Sequence[StatusEvent]] = lambda: ()
     statistics: Callable[[], Sequence[SourceStatistics]] = lambda: ()

@@ -105,6 +105,9 @@ class FakeSession:
     def listen(self, tell: Callable[[Notice], None], end: Callable[[], None]) -> None:
         self.tell = tell
 
+    def told(self, error: UserError) -> None:
+        """Nobody asks."""
+
     def take_notices(self) -> list[Notice]:
         taken, self.notices = self.notices, []
         return taken

@@ -12,9 +12,11 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from headwater.coordinator.value_errors import Row
 from headwater.core.flaws import Flaw, Flaws
+from headwater.core.limits import REFUSALS_OF_ROLE_MAX
 from tests.support.environment import Environment
 
 Denied = psycopg.errors.InsufficientPrivilege
@@ -205,6 +207,53 @@ def test_the_limits_of_the_server_hold_for_all_but_the_operator(
 def test_a_setting_of_the_server_is_none_of_a_role(admin: psycopg.Connection) -> None:
     with pytest.raises(psycopg.Error, match="cannot be changed by a session"):
         admin.execute("ALTER ROLE bob SET webhook_concurrent_request_limit = 5")
+
+
+REFUSED = 'SELECT "user", client_ip, statement, object, error, count::int8 FROM mz_internal.mz_refusals'
+
+
+def refuse(session: psycopg.Connection, text: str, count: int = 1) -> None:
+    for _ in range(count):
+        with pytest.raises(Denied):
+            session.execute(text.encode())
+
+
+def test_who_was_refused_what_can_be_asked(environment: Environment, admin: psycopg.Connection) -> None:
+    with connect(environment, "bob") as bob:
+        refuse(bob, "SELECT a, 'planted-secret' FROM t", count=3)
+        refuse(bob, "CREATE SECRET s AS 'planted-secret'")
+        refuse(bob, "DROP TABLE t")
+        table, schema = "TABLE materialize.public.t", "SCHEMA materialize.public"
+        kept = [
+            ("bob", "127.0.0.1", "SELECT", table, 'permission denied for TABLE "materialize.public.t"', 3),
+            *[("bob", "127.0.0.1", "CREATE SECRET", schema)],
+            ("bob", "127.0.0.1", "DROP", table, f"must be owner of {table}", 1),
+        ]
+        found = admin.execute(REFUSED.encode()).fetchall()
+        assert [row[: len(wanted)] for row, wanted in zip(found, kept, strict=True)] == kept
+        assert "planted-secret" not in str(found)
+        assert bob.execute(REFUSED.encode()).fetchall() == found
+    with connect(environment, "ann") as ann:  # whose own there are none
+        assert ann.execute(REFUSED.encode()).fetchall() == []
+
+
+def test_who_repeats_what_is_refused_takes_no_place_of_others(
+    environment: Environment, admin: psycopg.Connection
+) -> None:
+    with connect(environment, "ann") as ann, connect(environment, "bob") as bob:
+        refuse(ann, "SELECT * FROM t")
+        for number in range(REFUSALS_OF_ROLE_MAX + 5):
+            admin.execute(f"CREATE TABLE t{number} (a int)".encode())
+        with capture_logs() as lines:
+            for number in range(REFUSALS_OF_ROLE_MAX + 5):
+                refuse(bob, f"SELECT * FROM t{number}")
+            refuse(bob, f"SELECT * FROM t{REFUSALS_OF_ROLE_MAX}", count=20)
+    found = admin.execute(REFUSED.encode()).fetchall()
+    assert [row[0] for row in found].count("bob") == REFUSALS_OF_ROLE_MAX
+    assert [row[5] for row in found if row[0] == "ann"] == [1]
+    assert found[-1][-1] == 21
+    refused = [line for line in lines if line["event"] == "statement refused"]
+    assert len(refused) == REFUSALS_OF_ROLE_MAX + 5
 
 
 def test_passwords_are_shown_nowhere(environment: Environment, admin: psycopg.Connection) -> None:

@@ -267,7 +267,7 @@ def test_who_was_refused_what_is_written_down(tmp_path: Path) -> None:
                 talk = await entered(socket, {"user": "ann"})
                 assert (await talk.run("CREATE DATABASE anns"))[-2][1]["code"] == "42501"
             ann = {**JSON, "authorization": f"Basic {base64.b64encode(b'ann:').decode()}"}
-            assert (await served.sql("CREATE DATABASE anns", ann))[0]["error"]["code"] == "42501"
+            assert (await served.sql("CREATE ROLE other", ann))[0]["error"]["code"] == "42501"
         refused = [line for line in lines if line["event"] == "statement refused"]
         assert [(line["user"], line["client"][:10]) for line in refused] == [("ann", "127.0.0.1:")] * 2
         assert all("SYSTEM" in line["error"] for line in refused)
