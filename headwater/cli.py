@@ -182,6 +182,12 @@ _tls_options = _combined(
     _option(
         "--tls-client-ca", type=FILE, help="Who signs clients' certificates; the name in one is the role."
     ),
+    _option(
+        "--tls-crl",
+        type=FILE,
+        help="Certificates of clients that their authorities have revoked, in PEM: a list of each authority."
+        " The file is read again when it changes.",
+    ),
 )
 
 

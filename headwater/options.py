@@ -90,6 +90,7 @@ class TlsOptions:
     key: Path
     required: bool = True
     client_ca: Path | None = None
+    crl: Path | None = None  # certificates of clients that are not good any more
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,18 +149,24 @@ def parse_address(text: str) -> Address:
 
 
 def tls_options(
-    tls_mode: TlsMode | None, tls_certificate: Path | None, tls_key: Path | None, tls_client_ca: Path | None
+    tls_mode: TlsMode | None,
+    tls_certificate: Path | None,
+    tls_key: Path | None,
+    tls_client_ca: Path | None,
+    tls_crl: Path | None = None,
 ) -> TlsOptions | None:
     """Options of TLS that fit together; with a certificate and no mode, nobody comes in without TLS."""
     if tls_mode is None:
-        given = any(path is not None for path in (tls_certificate, tls_key, tls_client_ca))
+        given = any(path is not None for path in (tls_certificate, tls_key, tls_client_ca, tls_crl))
         tls_mode = "require" if given else "disable"
     if tls_mode == "disable":
         return None
     if tls_certificate is None or tls_key is None:
         missing = "--tls-certificate" if tls_certificate is None else "--tls-key"
         raise UserError(f"TLS needs a certificate and its key, and {missing} is not there", "22023")
-    return TlsOptions(tls_certificate, tls_key, tls_mode == "require", tls_client_ca)
+    if tls_crl is not None and tls_client_ca is None:
+        raise UserError("--tls-crl needs --tls-client-ca: no other certificates are asked for", "22023")
+    return TlsOptions(tls_certificate, tls_key, tls_mode == "require", tls_client_ca, tls_crl)
 
 
 def parse_listen_address(text: str) -> Address | UnixAddress:

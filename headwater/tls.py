@@ -4,6 +4,8 @@
     current           contexts for new connections; who has one keeps what it has
     renew()           reads again if a file is another one; what is broken is logged, and the old one kept
 
+A list of revoked certificates counts from the next look on for who comes then; nobody is hung up on.
+
 Files are told apart by what stat says of them, so that links that are moved to another folder count
 as well.  A certificate and its key are two files: while only one is new they do not fit together,
 the old pair stays, and the next look finds both.
@@ -48,7 +50,9 @@ class Tls:
     def __init__(self, options: TlsOptions) -> None:
         self.options = options
         self._files = [
-            path for path in (options.certificate, options.key, options.client_ca) if path is not None
+            path
+            for path in (options.certificate, options.key, options.client_ca, options.crl)
+            if path is not None
         ]
         self._stamp = self._stamped()
         self.current = _load(options)
@@ -92,7 +96,19 @@ def _load(options: TlsOptions) -> Identity:
             sql.load_verify_locations(cafile=options.client_ca)
         except OSError as error:
             raise _unusable("certificates of authorities", options.client_ca, error) from error
+    if options.crl is not None:
+        _revoke(sql, options.crl)
     return Identity(sql, web, _binding(options.certificate))
+
+
+def _revoke(context: ssl.SSLContext, path: Path) -> None:
+    """As PostgreSQL does: each authority of a chain needs a list, and one that is not out of date."""
+    try:
+        x509.load_pem_x509_crl(path.read_bytes())  # OpenSSL would take a file of anything else in PEM
+        context.load_verify_locations(cafile=path)
+    except (OSError, ValueError) as error:
+        raise _unusable("list of revoked certificates", path, error) from error
+    context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_CHAIN
 
 
 def _context(options: TlsOptions) -> ssl.SSLContext:
@@ -126,7 +142,7 @@ def _binding(path: Path) -> bytes | None:
     return certificate.fingerprint(hashes.SHA256() if isinstance(algorithm, _WEAK) else algorithm)
 
 
-def _unusable(what: str, path: Path, error: OSError) -> UserError:
+def _unusable(what: str, path: Path, error: OSError | ValueError) -> UserError:
     return UserError(f'{what} "{path}" cannot be used: {_reason(error)}', "F0000")
 
 

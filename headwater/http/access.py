@@ -45,11 +45,17 @@ class Access:
     trusted: bool = True  # without a password
     names: frozenset[str] = frozenset()  # that this server is called by, besides those of the machine
 
-    def check_origin(self, headers: Headers) -> None:
-        """Refuse what a page of another site asks for."""
+    def check_origin(self, scope: Scope) -> None:
+        """Refuse what a page of another site asks for.
+
+        A page that came in the clear may be anybody's, so it is another site than this one where it speaks
+        TLS.  The other way around it may have come by a proxy that encrypts.
+        """
+        headers = scope["headers"]
+        schemes = ("https",) if scope["scheme"] in ("https", "wss") else ("http", "https")
         host = header(headers, b"host") or ""
         origin = header(headers, b"origin")
-        if origin is not None and _place(origin) != host.lower():
+        if origin is not None and origin.lower() not in {f"{scheme}://{host.lower()}" for scheme in schemes}:
             raise UserError(
                 f'requests from pages of "{_shown(origin)}" are refused',
                 "28000",
@@ -112,14 +118,6 @@ def credentials(authorization: str | None) -> tuple[str | None, str | None]:
             "authorization is not a name and a password", "28000", hint="Send user:password, as curl -u does."
         )
     return user, password if colon else None
-
-
-def _place(origin: str) -> str | None:
-    """Host and port of a page."""
-    try:
-        return urlsplit(origin).netloc.lower()
-    except ValueError:  # [ without its ]
-        return None
 
 
 def _shown(text: str) -> str:

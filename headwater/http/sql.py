@@ -77,7 +77,7 @@ class SqlRequests:
         if scope["method"] != "POST":
             raise Refused(405, UserError("statements are sent by POST", "08P01"))
         try:
-            self._access.check_origin(headers)
+            self._access.check_origin(scope)
             _check_type(headers)
             client = client_of(scope)
             user = await self._access.role(headers, client)  # strangers' bodies are kept by nobody

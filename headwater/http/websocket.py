@@ -47,7 +47,7 @@ class SqlConversations:
         await receive()  # websocket.connect
         headers = scope["headers"]
         try:
-            self._access.check_origin(headers)
+            self._access.check_origin(scope)
             credentials(header(headers, b"authorization"))
         except UserError:
             await send({"type": "websocket.close", "code": _POLICY})  # before it is accepted: 403

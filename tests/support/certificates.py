@@ -8,7 +8,12 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
 _KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 
@@ -48,6 +53,19 @@ class Authority:
             *("-CAcreateserial", "-out", f"{base}.crt"),
         )
         return Signed(Path(f"{base}.crt").read_text(), Path(f"{base}.key").read_text())
+
+    def revoke(self, *signed: Signed) -> str:
+        """The list of those that it has revoked, in PEM."""
+        key = load_pem_private_key((self._directory / "ca.key").read_bytes(), None)
+        now = datetime.now(UTC)
+        issuer = x509.load_pem_x509_certificate(self.certificate.encode()).subject
+        made = x509.CertificateRevocationListBuilder().issuer_name(issuer)
+        made = made.last_update(now - timedelta(days=1)).next_update(now + timedelta(days=1))
+        for one in signed:
+            number = x509.load_pem_x509_certificate(one.certificate.encode()).serial_number
+            revoked = x509.RevokedCertificateBuilder().serial_number(number).revocation_date(now)
+            made = made.add_revoked_certificate(revoked.build())
+        return made.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM).decode()  # type: ignore[arg-type]
 
 
 def _openssl(*arguments: str) -> None:

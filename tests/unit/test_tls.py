@@ -77,6 +77,9 @@ def test_options_fit_together() -> None:
     assert tls_options("disable", crt, key, None) is None
     assert tls_options(None, crt, key, None) == TlsOptions(crt, key, True)
     assert tls_options("allow", crt, key, crt) == TlsOptions(crt, key, False, crt)
+    assert tls_options("allow", crt, key, crt, key) == TlsOptions(crt, key, False, crt, key)
+    with pytest.raises(UserError, match="--tls-crl needs --tls-client-ca"):
+        tls_options(None, crt, key, None, crt)
     for wrong in (("require", None, None, None), (None, crt, None, None), (None, None, None, crt)):
         with pytest.raises(UserError, match="TLS needs a certificate and its key"):
             tls_options(*wrong)

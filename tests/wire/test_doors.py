@@ -236,6 +236,25 @@ def test_where_the_operator_wants_it_connections_stay_outside(guarded: Guarded) 
         guarded.server.operate("ALTER SYSTEM RESET storage_enforce_external_addresses")
 
 
+def test_a_page_that_came_in_the_clear_is_a_foreign_one(guarded: Guarded) -> None:
+    own = f"://localhost:{guarded.server.http_port}"
+    for scheme, status in (("http", 403), ("https", 200)):
+        asked = Request(f"https{own}/api/sql", json.dumps({"query": "SELECT 1"}).encode())
+        basic = base64.b64encode(f"{ADMIN}:{PASSWORD}".encode()).decode()
+        headers = {"content-type": "application/json", "authorization": f"Basic {basic}"}
+        for name, value in {**headers, "origin": f"{scheme}{own}"}.items():
+            asked.add_header(name, value)
+        assert status_of(guarded, asked) == status
+
+
+def status_of(guarded: Guarded, asked: Request) -> int:
+    try:
+        with urlopen(asked, timeout=30, context=guarded.context) as answer:
+            return int(answer.status)
+    except HTTPError as error:
+        return error.code
+
+
 @pytest.fixture(scope="module")
 def ann(guarded: Guarded) -> dict[str, str]:
     """A role that may log in, and nothing else."""

@@ -202,6 +202,8 @@ def test_what_has_parts_is_json(tmp_path: Path) -> None:
         (b'{"query": "SELECT 1"}', {**JSON, "authorization": "Bearer x"}, 403),
         (b'{"query": "SELECT 1"}', {**JSON, "authorization": "Basic !"}, 403),
         (b'{"query": "SELECT 1"}', {**JSON, "host": "127.0.0.1:80", "origin": "http://127.0.0.1:80"}, 200),
+        (b'{"query": "SELECT 1"}', {**JSON, "host": "127.0.0.1:80", "origin": "https://127.0.0.1:80"}, 200),
+        (b'{"query": "SELECT 1"}', {**JSON, "host": "127.0.0.1:80", "origin": "ftp://127.0.0.1:80"}, 403),
         (b'{"query": "SELECT 1"}', {**JSON, "host": "[::1]:6876"}, 200),
     ],
 )

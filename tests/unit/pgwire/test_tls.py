@@ -14,7 +14,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import asyncpg
@@ -28,7 +28,7 @@ from headwater.pgwire import server as server_module
 from headwater.pgwire.login import Entrance
 from headwater.pgwire.startup import CANCEL_REQUEST, SSL_REQUEST
 from headwater.tls import Tls
-from tests.support.certificates import Authority
+from tests.support.certificates import Authority, Signed
 from tests.support.wire.accounts import PASSWORD, logins
 from tests.support.wire.driver import error_of, kinds, query, request, startup, unpack
 from tests.support.wire.fake_sessions import relation
@@ -67,8 +67,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Files:
     return files
 
 
-def serving(files: Files, on_uvloop: bool, method: AuthMethod, required: bool = True) -> Running:
-    running = Running(on_uvloop, Entrance(logins(method), Tls(files.options), required))
+def serving(
+    files: Files, on_uvloop: bool, method: AuthMethod, required: bool = True, crl: Path | None = None
+) -> Running:
+    tls = Tls(replace(files.options, crl=crl))
+    running = Running(on_uvloop, Entrance(logins(method), tls, required))
     running.sessions.translations = {"SELECT 1": "rows one", "select 1": "rows one"}
     running.sessions.relations["one"] = relation({"a": (INT4, [1])})
     wide: list[object] = ["x" * 1000] * 1000
@@ -192,6 +195,36 @@ def test_a_certificate_that_nobody_known_has_signed_is_refused(
         pytest.raises(psycopg.OperationalError),
     ):
         psycopg.connect(dsn(running, made, **certified(others, "me")))
+
+
+def test_a_revoked_certificate_is_refused_from_the_next_look_on(
+    made: Files, on_uvloop: bool, tmp_path: Path
+) -> None:
+    files = Files(tmp_path, made.authority)
+    files.path("ca.crt").write_text(made.authority.certificate)
+    files.path("crl.pem").write_text(made.authority.revoke())
+    files.write("localhost", "server")
+    files.write("me", "me")
+    files.write("you", "you")
+    with serving(files, on_uvloop, "certificate", crl=files.path("crl.pem")) as running:
+        tls = running.server.entrance.tls
+        assert tls is not None
+
+        def connect(user: str) -> psycopg.Connection:
+            return psycopg.connect(dsn(running, files, **certified(files, user), user=user), autocommit=True)
+
+        with connect("me") as before:
+            texts = [files.path(f"me.{suffix}").read_text() for suffix in ("crt", "key")]
+            files.path("crl.pem").write_text(made.authority.revoke(Signed(*texts)))
+            tls.renew()
+            with pytest.raises(psycopg.OperationalError):
+                connect("me")
+            connect("you").close()
+            files.path("crl.pem").write_text(made.authority.certificate)  # which is no list
+            tls.renew()
+            with pytest.raises(psycopg.OperationalError):
+                connect("me")
+            assert before.execute("rows one").fetchall() == [(1,)]
 
 
 def test_large_results_arrive_whole(running: Running, made: Files) -> None:
