@@ -60,7 +60,7 @@ from headwater.core.limits import COMPACTION_CHECK_S, METADATA_TRY_MS_MAX, ORPHA
 from headwater.core.protocol import Status
 from headwater.core.relation import Relation
 from headwater.core.time import TIMESTAMP_END
-from headwater.persist.ledger import TABLES, Ledger, Taken
+from headwater.persist.ledger import TABLES, Accepted, Ledger
 from headwater.persist.secrets import SecretStore
 from headwater.persist.store import DataStore
 from headwater.sql.select.plan.nodes import Query
@@ -490,7 +490,7 @@ class Coordinator:
         seen: Mapping[str, Seen] = MappingProxyType({}),
         kept: frozenset[str] = frozenset(),
         meant: Mapping[str, Meant] = MappingProxyType({}),
-        taken: Mapping[str, Sequence[Taken]] = MappingProxyType({}),
+        accepted: Mapping[str, Accepted] = MappingProxyType({}),
     ) -> None:
         """Rows of one or more tables at one timestamp, if all that was read for them is as it was.
 
@@ -515,7 +515,7 @@ class Coordinator:
                 self._state_again()  # the ledger must know the tables
             except TransientError as error:
                 raise UserError(str(error), "58030", hint=error.hint) from error
-            await self.tables.append(changes, taken)
+            await self.tables.append(changes, accepted)
         await to_the_end(self.controller.notify())
 
     # Reads

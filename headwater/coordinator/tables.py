@@ -37,7 +37,7 @@ from headwater.formats.arrow import change_schema
 from headwater.observe.failpoints import failpoint
 from headwater.persist.files import write_file
 from headwater.persist.layout import change_file, claim_name
-from headwater.persist.ledger import TABLES, Ledger, Taken, WriterState
+from headwater.persist.ledger import TABLES, Accepted, Ledger, WriterState
 from headwater.persist.store import DataStore
 
 
@@ -157,27 +157,27 @@ class TableWrites:
     async def append(
         self,
         changes: Mapping[str, tuple[Relation, pa.Table]],
-        taken: Mapping[str, Sequence[Taken]] = MappingProxyType({}),
+        accepted: Mapping[str, Accepted] = MappingProxyType({}),
     ) -> int:
         """Make changes of one or more tables durable at one timestamp; the caller has the turn.
 
-        `taken` are the requests they are from, to be remembered as long as the ledger does.
+        `accepted` is what the ledger is to remember of the requests they are from.
 
         A thread cannot be stopped, and "cancelled" must mean that nothing was written: so this
         goes on to its end, whoever cancels.
         """
         ts = max(self._oracle.next_write(), self._writer.ts + 1)
         self._in_flight_ts, self._in_flight = ts, frozenset(changes)
-        return await to_the_end(self._commit(ts, changes, taken))
+        return await to_the_end(self._commit(ts, changes, accepted))
 
     async def _commit(
         self,
         ts: int,
         changes: Mapping[str, tuple[Relation, pa.Table]],
-        taken: Mapping[str, Sequence[Taken]],
+        accepted: Mapping[str, Accepted],
     ) -> int:
         try:
-            self._writer = await asyncio.to_thread(self._write, ts, changes, taken)
+            self._writer = await asyncio.to_thread(self._write, ts, changes, accepted)
             self._written(ts, changes)
         except TransientError as error:
             raise UserError(str(error), "58030", hint=error.hint) from error
@@ -220,7 +220,7 @@ class TableWrites:
         self,
         ts: int,
         changes: Mapping[str, tuple[Relation, pa.Table]],
-        taken: Mapping[str, Sequence[Taken]],
+        accepted: Mapping[str, Accepted],
     ) -> WriterState:
         files: dict[str, list[FileEntry]] = {}
         try:
@@ -235,7 +235,7 @@ class TableWrites:
             self._discard(files)
             raise
         try:
-            return self._ledger.append(TABLES, self._writer, ts, None, files, taken=taken)
+            return self._ledger.append(TABLES, self._writer, ts, None, files, accepted=accepted)
         except TransientError as error:
             return self._outcome(ts, files, error)
 

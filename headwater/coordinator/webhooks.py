@@ -12,7 +12,8 @@ with the same body is answered 200 again and writes nothing, with another body i
 remembers its newest WEBHOOK_KEYS_MAX keys, for WEBHOOK_KEY_S_MAX at most.  When the outcome of an append is
 in doubt, the ledger is asked before any key is looked up again.
 
-**Bounded.**  So many requests in flight, so many bytes of them; more are told to come later (429).
+**Bounded.**  So many requests in flight, so many bytes of them; more are told to come later (429).  A request
+is in flight once its body is there; bodies that are still coming make room for others (webhook_room.py).
 
 Not here: HTTP (http/webhooks.py), what a condition may be (webhook_checks.py), rows (webhook_rows.py).
 """
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -36,11 +37,11 @@ from headwater.catalog.state import CatalogState, Item
 from headwater.coordinator.tables import inserted
 from headwater.coordinator.variables import find
 from headwater.coordinator.webhook_checks import NUMBER, REQUEST, check_relation, plan_check, timed
+from headwater.coordinator.webhook_room import Room
 from headwater.coordinator.webhook_rows import Headers, header_maps, rows_of
 from headwater.core.errors import HeadwaterError, TransientError, UserError
 from headwater.core.limits import (
     WEBHOOK_BATCH_BYTES_MAX,
-    WEBHOOK_BYTES_MAX,
     WEBHOOK_CHECK_S_MAX,
     WEBHOOK_KEY_S_MAX,
     WEBHOOK_KEYS_MAX,
@@ -51,7 +52,7 @@ from headwater.decode.text import text_and_errors
 from headwater.formats.arrow import state_schema
 from headwater.observe import metrics
 from headwater.observe.failpoints import failpoint
-from headwater.persist.ledger import Taken
+from headwater.persist.ledger import Accepted, Taken
 from headwater.storage.health import Numbers
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ log = structlog.get_logger("webhooks")
 KEY_HEADER: Final = b"idempotency-key"
 _DIGEST_BYTES: Final = 16
 _ROWS: Final = "request"
+_COUNTERS: Final = ("messages_received", "bytes_received", "updates_staged", "updates_committed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +125,9 @@ class Webhooks:
         self._waiting: list[Request] = []
         self._come = asyncio.Event()
         self._accepting = False
+        self._doubtful = False  # whether what was counted is durable
         self._in_flight = 0
-        self._held_bytes = 0
+        self.room = Room()  # for bodies
         self._state: CatalogState | None = None  # what the next three are of
         self._addresses: dict[tuple[str, ...], Item | None] = {}
         self._limit = 0
@@ -142,26 +145,22 @@ class Webhooks:
             return _STOPPED
         if self._item(path) is None:
             return _not_there(path)
-        if self._in_flight >= self._limit:
-            return Answer(429, f"more than {self._limit} requests are in flight, try again later")
-        return None
+        return self._full() if self._in_flight >= self._limit else None
 
-    def enter(self) -> None:
-        """A request is in flight."""
-        self._in_flight += 1
-
-    def leave(self, held_bytes: int) -> None:
-        """It has been answered, or its client has gone."""
-        self._in_flight -= 1
-        self._held_bytes -= held_bytes
-
-    def hold(self, count: int) -> bool:
-        """Keep so many more bytes of a body; whether there is room for them."""
-        self._held_bytes += count
-        return self._held_bytes <= WEBHOOK_BYTES_MAX
+    def _full(self) -> Answer:
+        return Answer(429, f"more than {self._limit} requests are in flight, try again later")
 
     async def take(self, path: tuple[str, ...], headers: Headers, body: bytes) -> Answer:
-        """The answer, when the rows are durable."""
+        """The answer, when the rows are durable.  All of the body is there: from now on it takes a place."""
+        if self._in_flight >= self._limit:
+            return self._full()
+        self._in_flight += 1
+        try:
+            return await self._take(path, headers, body)
+        finally:
+            self._in_flight -= 1
+
+    async def _take(self, path: tuple[str, ...], headers: Headers, body: bytes) -> Answer:
         item = self._item(path)
         if item is None:
             return _not_there(path)
@@ -202,10 +201,14 @@ class Webhooks:
 
     async def run(self) -> None:
         """Write what waits, batch after batch."""
+        self._recall(self._coordinator.ledger.counters())
         self._accepting = True
         try:
             while True:
                 await self._come.wait()
+                if self._doubtful:
+                    self._recall(await asyncio.to_thread(self._coordinator.ledger.counters))
+                    self._doubtful = False
                 await self._write(self._batch())
         finally:
             self._accepting = False
@@ -238,6 +241,7 @@ class Webhooks:
         except HeadwaterError as error:
             log.warning("requests could not be stored", error=str(error))
             self._keys.clear()  # what is durable is asked again
+            self._doubtful = True
             unknown = Answer(503, _NOT_STORED)
         except Exception:
             unknown = _INTERNAL
@@ -253,10 +257,10 @@ class Webhooks:
         coordinator = self._coordinator
         left = list(writing)
         while written := [each for each in left if each.changes is not None]:
-            taken = {each.item.id: each.taken for each in written}
+            accepted = {each.item.id: Accepted(each.taken, self._counters(each)) for each in written}
             rows = {each.item.id: (each.item.relation, [each.changes]) for each in written}
             try:
-                await coordinator.commit_writes(rows, taken=taken)
+                await coordinator.commit_writes(rows, accepted=accepted)
                 break
             except UserError:
                 there = coordinator.catalog.state.items
@@ -269,7 +273,7 @@ class Webhooks:
         failpoint("webhooks.after_append")
         for each in left:
             self._remember(each)
-            _count(coordinator.controller.health.numbers.setdefault(each.item.id, Numbers()), each)
+            self._numbers(each.item).settled.update(self._counters(each))
             _tell_all(each.requests, _OK)
             metrics.webhook_rows(each.row_count)
 
@@ -290,7 +294,7 @@ class Webhooks:
         if item is None or not isinstance(item.details, WebhookTable):
             _tell_all(requests, Answer(404, "no object was found at the path any more"))
             return None
-        numbers = self._coordinator.controller.health.numbers.setdefault(item.id, Numbers())
+        numbers = self._numbers(item)
         _add(numbers, "messages_received", len(requests))
         _add(numbers, "bytes_received", sum(len(request.body) for request in requests))
         left = await self._checked(item, item.details, requests)
@@ -408,6 +412,23 @@ class Webhooks:
         for part in (rows.slice(0, half), rows.slice(half)):
             await self._evaluate(check, part.combine_chunks(), holds)
 
+    # Statistics
+
+    def _numbers(self, item: Item) -> Numbers:
+        return self._coordinator.controller.health.numbers.setdefault(item.id, Numbers())
+
+    def _counters(self, written: _Writing) -> dict[str, int]:
+        """What is counted of a table once this is durable."""
+        numbers = self._numbers(written.item)
+        rows = dict.fromkeys(("updates_staged", "updates_committed"), written.row_count)
+        return {name: numbers.settled.get(name, 0) + rows.get(name, 0) for name in _COUNTERS}
+
+    def _recall(self, durable: Mapping[str, Mapping[str, int]]) -> None:
+        """The ledger knows what is durable; requests that were refused since are counted here only."""
+        for id_, counters in durable.items():
+            settled = self._coordinator.controller.health.numbers.setdefault(id_, Numbers()).settled
+            settled.update({name: max(count, settled.get(name, 0)) for name, count in counters.items()})
+
     # Keys
 
     async def _new(self, item: Item, requests: list[Request]) -> list[Request]:
@@ -505,8 +526,3 @@ def _told(request: Request, unknown: Answer) -> Answer:
 
 def _add(numbers: Numbers, name: str, count: int) -> None:
     numbers.settled[name] = numbers.settled.get(name, 0) + count
-
-
-def _count(numbers: Numbers, written: _Writing) -> None:
-    for name in ("updates_staged", "updates_committed"):
-        _add(numbers, name, written.row_count)

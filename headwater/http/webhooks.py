@@ -22,12 +22,14 @@ Not here: what becomes of them (coordinator/webhooks.py).
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from headwater.coordinator.webhook_room import Arriving, Room
 from headwater.coordinator.webhooks import Answer, Webhooks
 from headwater.core.limits import (
     HTTP_BODY_BYTES_MAX,
@@ -76,51 +78,43 @@ class WebhookRequests:
         path = _path(raw) if len(raw) <= WEBHOOK_PATH_BYTES_MAX else None
         if path is None:
             return _NO_PATH
-        webhooks = self._webhooks
-        refusal = webhooks.refusal(path)
-        if refusal is not None:
-            return refusal
-        body = _Body()
-        webhooks.enter()
+        return self._webhooks.refusal(path) or await self._taken(scope, receive, path)
+
+    async def _taken(self, scope: Scope, receive: Receive, path: tuple[str, ...]) -> Answer:
+        webhooks, room = self._webhooks, self._webhooks.room
+        timeout = asyncio.timeout(HTTP_BODY_S_MAX)
+
+        def push_out() -> None:
+            with suppress(RuntimeError):  # its time is over anyway
+                timeout.reschedule(asyncio.get_running_loop().time())
+
+        body = Arriving((scope.get("client") or ("",))[0], push_out)
+        room.begin(body)
         try:
-            async with asyncio.timeout(HTTP_BODY_S_MAX):
-                refusal = await body.read(receive, webhooks)
+            async with timeout:
+                refusal = await _read(receive, room, body)
             return refusal or await webhooks.take(path, scope["headers"], bytes(body.data))
         except TimeoutError:
-            return _TOO_SLOW
+            return _TOO_MANY if body.pushed_out else _TOO_SLOW
         finally:
-            webhooks.leave(body.size)
+            room.end(body)
 
 
-class _Body:
-    """What has come of a body."""
-
-    __slots__ = ("data", "size")
-
-    def __init__(self) -> None:
-        self.data: bytes | bytearray = b""
-        self.size = 0  # that is counted as in flight
-
-    async def read(self, receive: Receive, webhooks: Webhooks) -> Answer | None:
-        """All of it; or why it is not taken."""
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise ClientGone
-            piece: bytes = message.get("body", b"")
-            self.size += len(piece)
-            if not webhooks.hold(len(piece)):
-                return _TOO_MANY
-            if self.size > HTTP_BODY_BYTES_MAX:
-                return _TOO_LONG
-            if not self.data:
-                self.data = piece  # nearly always all of it
-            elif isinstance(self.data, bytearray):
-                self.data += piece
-            else:
-                self.data = bytearray(self.data + piece)
-            if not message.get("more_body", False):
-                return None
+async def _read(receive: Receive, room: Room, body: Arriving) -> Answer | None:
+    """All of a body; or why it is not taken."""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        if body.pushed_out:  # in the moment in which the next piece came
+            return _TOO_MANY
+        if not room.add(body, message.get("body", b"")):
+            return _TOO_MANY
+        if body.size > HTTP_BODY_BYTES_MAX:
+            return _TOO_LONG
+        if not message.get("more_body", False):
+            room.there(body)
+            return None
 
 
 @lru_cache(WEBHOOK_PATHS_MAX)

@@ -51,7 +51,7 @@ Not here: who opens one (opening.py), and how it is kept (sqlite_ledger.py).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from headwater.core.change import Discipline, FileEntry, ReadPlan
@@ -130,6 +130,14 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
+class Accepted:
+    """What an append says of the requests that a table's rows are from."""
+
+    taken: Sequence[Taken] = ()  # not to be taken again
+    counters: Mapping[str, int] = field(default_factory=dict)  # of the table, from its beginning
+
+
+@dataclass(frozen=True, slots=True)
 class TailSize:
     """How long a collection's tail is, against its newest state."""
 
@@ -179,13 +187,13 @@ class Ledger(Protocol):
         files: Mapping[str, Sequence[FileEntry]],
         errors: Mapping[str, DefiniteError] = {},
         seen: Mapping[str, object] = {},
-        taken: Mapping[str, Sequence[Taken]] = {},
+        accepted: Mapping[str, Accepted] = {},
     ) -> WriterState:
         """One tick: the binding, every table's change files, and definite errors, or nothing.
 
         `expected` is where the caller believes the writer stands.  `seen` is by table what the upstream
-        showed beside the changes, `taken` which requests its rows are from.  Files of a table that has been
-        dropped meanwhile are not kept.
+        showed beside the changes, `accepted` what is to be remembered of requests that its rows are from.
+        Files of a table that has been dropped meanwhile are not kept.
         """
 
     def restart(
@@ -224,6 +232,9 @@ class Ledger(Protocol):
 
     def taken(self, collection_id: str) -> list[tuple[int, Taken]]:
         """Those that are remembered, with the timestamp of their append, the oldest first."""
+
+    def counters(self) -> dict[str, dict[str, int]]:
+        """By collection, what its newest append has said of requests."""
 
     def forget_taken(self, collection_id: str, until: int) -> None:
         """Forget those that were appended at or before a timestamp."""

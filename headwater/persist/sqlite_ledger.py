@@ -17,6 +17,7 @@ from headwater.core.points import Point, point_text
 from headwater.core.relation import Relation
 from headwater.persist.ledger import (
     TABLES,
+    Accepted,
     CollectionState,
     ErrorSpan,
     Filled,
@@ -58,7 +59,7 @@ class SqliteLedger(LedgerFile, Ledger):
         files: Mapping[str, Sequence[FileEntry]],
         errors: Mapping[str, DefiniteError] = {},
         seen: Mapping[str, object] = {},
-        taken: Mapping[str, Sequence[Taken]] = {},
+        accepted: Mapping[str, Accepted] = {},
     ) -> WriterState:
         with self._transaction() as db:
             moved = self._bind(db, writer_id, expected, ts, frontier)
@@ -84,8 +85,17 @@ class SqliteLedger(LedgerFile, Ledger):
                 " WHERE collection_id = ?",
                 [
                     (ts, one.key, one.content, collection_id)
-                    for collection_id, some in taken.items()
-                    for one in some
+                    for collection_id, some in accepted.items()
+                    for one in some.taken
+                ],
+            )
+            db.executemany(
+                "INSERT OR REPLACE INTO ledger_counters SELECT collection_id, ? FROM ledger_collection"
+                " WHERE collection_id = ?",
+                [
+                    (json.dumps(dict(some.counters)), collection_id)
+                    for collection_id, some in accepted.items()
+                    if some.counters
                 ],
             )
             for collection_id, error in errors.items():
@@ -261,6 +271,10 @@ class SqliteLedger(LedgerFile, Ledger):
             "SELECT ts, key, content FROM ledger_taken WHERE collection_id = ? ORDER BY ts", collection_id
         )
         return [(ts, Taken(key, content)) for ts, key, content in rows]
+
+    def counters(self) -> dict[str, dict[str, int]]:
+        rows = self._rows("SELECT collection_id, counters FROM ledger_counters")
+        return {collection_id: json.loads(counters) for collection_id, counters in rows}
 
     def forget_taken(self, collection_id: str, until: int) -> None:
         with self._transaction() as db:
@@ -527,6 +541,7 @@ class SqliteLedger(LedgerFile, Ledger):
 _COLLECTION_TABLES = (
     "ledger_seen",
     "ledger_taken",
+    "ledger_counters",
     "ledger_collection",
     "ledger_change_file",
     "ledger_state",

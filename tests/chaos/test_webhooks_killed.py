@@ -48,6 +48,15 @@ def bodies(server: HeadwaterServer) -> Iterator[str]:
     return (body for (body,) in server.query("SELECT body FROM w"))
 
 
+def committed(server: HeadwaterServer) -> int:
+    """Rows that statistics know of."""
+    ((count, received),) = server.query(
+        "SELECT updates_committed::int8, messages_received::int8 FROM mz_internal.mz_source_statistics"
+    )
+    assert received >= count
+    return int(count)
+
+
 @pytest.mark.parametrize(
     "failpoint",
     ["webhooks.before_append", "ledger.before_commit", "ledger.after_commit", "webhooks.after_append"],
@@ -69,6 +78,7 @@ def test_nothing_is_lost_and_nothing_doubled(own_server: HeadwaterServer, failpo
     assert acknowledged
     found = list(bodies(server))
     assert acknowledged <= set(found), "what was answered with 200 is there"
+    assert committed(server) == len(found), "and is counted"
     again = http.client.HTTPConnection("127.0.0.1", server.http_port, timeout=30)
     sent = [body for sender in senders for body in sender.sent]
     for body in sent:
@@ -76,3 +86,4 @@ def test_nothing_is_lost_and_nothing_doubled(own_server: HeadwaterServer, failpo
         answer = again.getresponse()
         assert (answer.status, answer.read()) == (200, b"")
     assert sorted(bodies(server)) == sorted(sent), "and after all was sent again it is there once"
+    assert committed(server) == len(sent)

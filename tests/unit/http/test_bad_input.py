@@ -173,7 +173,7 @@ def test_what_is_wrong_breaks_nothing(tmp_path: Path, kind: str, caplog: pytest.
         webhooks = served.coordinator.webhooks
         while served.coordinator.sessions or webhooks._in_flight:  # of clients that have just gone
             await asyncio.sleep(0.01)
-        assert (webhooks._in_flight, webhooks._held_bytes, webhooks._waiting) == (0, 0, [])
+        assert (webhooks._in_flight, webhooks.room._held_bytes, webhooks._waiting) == (0, 0, [])
 
     caplog.set_level(logging.ERROR)
     run_story(tmp_path, told)

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from headwater.catalog.updates import SetSystemVariable
 from headwater.core.limits import HTTP_BODY_BYTES_MAX
 from headwater.observe.failpoints import armed
 from tests.support.http import Answer, Served, serving
@@ -181,18 +182,15 @@ def test_limits_have_statuses(tmp_path: Path) -> None:
         assert (await sent(served, bytes(HTTP_BODY_BYTES_MAX))).status == 200
         assert (await sent(served, bytes(HTTP_BODY_BYTES_MAX + 1))).status == 413
         webhooks = served.coordinator.webhooks
-        for _ in range(500):
-            webhooks.enter()
+        webhooks._in_flight += 500
         assert (await sent(served, b"")).status == 429
-        for _ in range(500):
-            webhooks.leave(0)
+        webhooks._in_flight -= 500
         assert (await sent(served, b"")).status == 200
-        assert not webhooks.hold(2**40)
+        webhooks.room._held_bytes += 2**40
         answer = await sent(served, b"x")
         assert answer.status == 429
         assert answer.headers["retry-after"]
-        webhooks.enter()
-        webhooks.leave(2**40)
+        webhooks.room._held_bytes -= 2**40
         assert (await sent(served, b"")).status == 200
 
     story(tmp_path, told)
@@ -449,6 +447,41 @@ def test_statements_are_kept_as_they_mean(tmp_path: Path) -> None:
         await made(served, "DROP TABLE w")
         await made(served, create)
         assert await served.rows("SHOW CREATE TABLE w") == [["materialize.public.w", create]]
+
+    story(tmp_path, told)
+
+
+async def begun(
+    served: Served, come: bytes, length: int
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A request whose body does not come to its end."""
+    reader, writer = await asyncio.open_connection(served.address.host, served.address.port)
+    writer.write(f"POST {PATH} HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n\r\n".encode() + come)
+    await writer.drain()
+    return reader, writer
+
+
+def test_bodies_that_do_not_come_to_an_end_keep_nobody_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than there are places for requests in flight, and more bytes than there is room for."""
+    monkeypatch.setattr("headwater.coordinator.webhook_room.WEBHOOK_BYTES_MAX", 1_000_000)
+
+    async def told(served: Served) -> None:
+        await made(served, "CREATE TABLE w FROM WEBHOOK BODY FORMAT TEXT")
+        limit = SetSystemVariable("webhook_concurrent_request_limit", "20")
+        served.coordinator.catalog.transact([], [limit])
+        slow = [await begun(served, b"x", 9) for _ in range(40)]
+        assert (await sent(served, b"a")).status == 200
+        large = [await begun(served, b"x" * 60_000, 70_000) for _ in range(20)]
+        assert (await sent(served, b"b" * 100_000)).status == 200
+        assert (await large[0][0].readline()).split()[1] == b"429", "the oldest had to make room"
+        last = large[-1]
+        last[1].write(b"x" * 10_000)
+        assert (await last[0].readline()).split()[1] == b"200", "and the newest may go on"
+        for _, writer in (*slow, *large):
+            writer.close()
+        assert await served.rows("SELECT length(body) FROM w ORDER BY 1") == [["1"], ["70000"], ["100000"]]
 
     story(tmp_path, told)
 
