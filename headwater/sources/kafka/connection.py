@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 NAMESPACE: Final = "kafka"
 _SASL: Final = "SASL"
+_ENCRYPTED: Final = ("SSL", "SASL_SSL")
 _GLANCE_S: Final = 0.5
 """So often it is looked whether there is a reason not to wait any longer."""
 _HOPELESS: Final = (KafkaError._ALL_BROKERS_DOWN, KafkaError._AUTHENTICATION, KafkaError._SSL)
@@ -46,6 +47,8 @@ def settings(connection: Mapping[str, Any], secrets: Secrets) -> dict[str, Any]:
     """Of a client of whichever sort."""
     for broker in connection["brokers"]:
         addresses(connection, broker.rpartition(":")[0].strip("[]"))
+    if connection.get(EXTERNAL_ONLY) and connection["security_protocol"] not in _ENCRYPTED:
+        raise _in_the_clear(connection["security_protocol"])
     made: dict[str, Any] = {
         "bootstrap.servers": ",".join(connection["brokers"]),
         "client.id": "headwater",
@@ -68,6 +71,17 @@ def settings(connection: Mapping[str, Any], secrets: Secrets) -> dict[str, Any]:
         if value is not None:
             made[setting] = value
     return made
+
+
+def _in_the_clear(protocol: str) -> TransientError:
+    """The client library resolves names once more, and goes where brokers say.  What it meets there hears
+    nothing but the beginning of a handshake as long as it has no certificate for the name; without TLS it
+    would hear a user name and a password of the user's choice."""
+    return TransientError(
+        f"SECURITY PROTOCOL {protocol} is not encrypted, and this server connects to external addresses only",
+        hint="Use SSL or SASL_SSL. The operator can allow all:"
+        " ALTER SYSTEM SET storage_enforce_external_addresses = off.",
+    )
 
 
 def fingerprint(made: Mapping[str, Any]) -> str:
