@@ -189,9 +189,14 @@ class Item:
         return export
 
     @property
+    def plain(self) -> bool:
+        """Whether its rows are written here, by statements or by requests, and not by an ingestion."""
+        return isinstance(self.details, PlainTable | WebhookTable)
+
+    @property
     def stores(self) -> bool:
         """Whether it has rows that are kept in files."""
-        return isinstance(self.details, PlainTable | WebhookTable) or self.export is not None
+        return self.plain or self.export is not None
 
     @property
     def retain_history_ms(self) -> int:
@@ -390,6 +395,8 @@ class CatalogState:
             return "progress"
         if source.progress_id is None and source.source_id is not None:
             return "subsource"
+        if isinstance(source.details, WebhookTable):
+            return "webhook"
         return self.ingestion_of(source).ingestion.source_type
 
     def temporary_items_of(self, backend_pid: int) -> tuple[Item, ...]:

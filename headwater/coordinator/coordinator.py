@@ -270,7 +270,7 @@ class Coordinator:
                 exports = self.widenings.exports_of(item.id, state.exports_of(item.id))
                 wanted = ingestion_of(state, item, exports)
                 self.controller.run_ingestion(wanted, system.replica_then(state, item))
-            elif item.kind == "table" and item.source_id is None:
+            elif item.plain:
                 if self.ledger.collection(item.id) is None:
                     self.tables.create(item.id, item.relation)
                 collection = self.ledger.collection(item.id)

@@ -57,7 +57,13 @@ def ingestion_named(scope: DdlScope, name: Name) -> tuple[Item, Item]:
 
 
 def part_of_a_source(scope: DdlScope, part: Item, name: Name) -> UserError:
-    """A subsource or a progress relation stands where a source should."""
+    """A subsource, a progress relation or a webhook stands where a source with an upstream should."""
+    if part.plain:
+        return UserError(
+            f"source {scope.full_name(part)} is a webhook, which reads no upstream",
+            "42809",
+            hint="Its rows are in the source itself: SELECT from it.",
+        )
     owner = scope.state.named_source(part.source_id or part.id)
     kind = "subsource" if part.parent_id is None else "progress relation"
     return UserError(

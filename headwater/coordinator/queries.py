@@ -203,7 +203,15 @@ def _positions(session: SqlSession, inputs: Inputs, as_of: AsOf | None) -> dict[
 def _source_of(session: SqlSession, inputs: Inputs, wanted: UpstreamPosition) -> Item:
     state = session.state
     if wanted.source is not None:
-        return state.ingestion_of(session.names().resolve_item(wanted.source.parts, "source"))
+        source = state.ingestion_of(session.names().resolve_item(wanted.source.parts, "source"))
+        if not source.ingests:
+            full_name = session.coordinator.full_name(source)
+            raise UserError(
+                f'source "{full_name}" has no position: it reads no upstream',
+                "42809",
+                position=wanted.offset + 1,
+            )
+        return source
     ids = sorted({item.source_id or item.id for item in inputs.moving()})
     if len(ids) == 1:
         return state.items[ids[0]]

@@ -51,7 +51,7 @@ def rewritten(items: Iterable[Item], mapping: Mapping) -> list[updates.Update]:
             case CreateTableFromWebhook():
                 binds = () if statement.check is None else statement.check.binds
                 secrets = {bind.secret: _name(bind.secret, mapping) for bind in binds if bind.secret}
-                new = statement.table(_name(statement.name, mapping), secrets)
+                new = statement.in_full(_name(statement.name, mapping), secrets)
             case CreateSubsource():
                 parent = None if statement.source is None else _name(statement.source, mapping)
                 new = replace(statement, name=_name(statement.name, mapping), source=parent)

@@ -231,10 +231,15 @@ def _view(asked: Asked, statement: CreateView) -> Iterable[Need]:
     return needs
 
 
-def _source(asked: Asked, statement: CreateSource) -> Iterable[Need]:
+def _source(asked: Asked, statement: CreateSource | CreateTableFromWebhook) -> Iterable[Need]:
     cluster = asked.state.cluster_named(statement.cluster or asked.cluster)
     on_cluster = [] if cluster is None else [Need("CREATE", ("cluster", cluster.id))]
     return [*_created(asked, statement), *on_cluster]
+
+
+def _webhook(asked: Asked, statement: CreateTableFromWebhook) -> Iterable[Need]:
+    """With the secrets that its CHECK names; a source belongs to a cluster."""
+    return _source(asked, statement) if statement.legacy else _created(asked, statement)
 
 
 def _from_source(asked: Asked, statement: CreateTableFromSource) -> Iterable[Need]:
@@ -477,7 +482,7 @@ RIGHTS: Final[Mapping[type, Needs]] = {
     CreateSubsource: nothing,  # refused, whoever asks
     CreateTable: _table,
     CreateTableFromSource: _from_source,
-    CreateTableFromWebhook: _created,  # with the secrets that its CHECK names
+    CreateTableFromWebhook: _webhook,
     CreateView: _view,
     Drop: _drop,
     AlterRename: _rename,

@@ -236,7 +236,7 @@ class Standing:
 
     @property
     def plain(self) -> bool:
-        return self.item.kind == "table" and self.item.source_id is None
+        return self.item.plain
 
     @property
     def hydrated(self) -> bool:

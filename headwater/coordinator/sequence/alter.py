@@ -98,6 +98,13 @@ def plan_source(scope: DdlScope, statement: AlterSource) -> Outcome:
     if statement.if_exists and scope.names.find_item(statement.name.parts) is None:
         return Outcome(tag, notices=(does_not_exist("source", str(statement.name)),))
     item = scope.names.resolve_item(statement.name.parts, "source")
+    if item.plain:
+        raise UserError(
+            "cannot ALTER this type of source",
+            "0A000",
+            detail=f"{scope.full_name(item)} is a webhook.",
+            hint="DROP SOURCE, and CREATE SOURCE .. FROM WEBHOOK with other options.",
+        )
     if statement.action == "refresh references":
         _, ingestion = ingestion_named(scope, statement.name)
         found = listed(answer_about(scope, ingestion).references)

@@ -1,7 +1,7 @@
 """CREATE TABLE ... FROM WEBHOOK: a plain table that requests write, and its condition planned once.
 
-In the legacy spelling, CREATE SOURCE, it makes the same table: there is no other form that would have to be
-brought over later.
+CREATE SOURCE, the legacy syntax, makes a source that is the same in everything but its kind: it belongs to a
+cluster, and is shown and dropped as a source.  It reads no upstream, so the migration leaves it alone.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import replace
 from headwater.catalog import updates
 from headwater.catalog.details import WebhookTable
 from headwater.catalog.state import Item
-from headwater.coordinator.api import Notice
 from headwater.coordinator.ddl import DdlScope, Outcome, already_exists, check_column_names
 from headwater.coordinator.variables import flag
 from headwater.coordinator.webhook_checks import verify_check
@@ -24,18 +23,15 @@ from headwater.sql.select import pin_moments
 from headwater.sql.statements.create_table_from_webhook import BODY_AND_HEADERS, Bind, CreateTableFromWebhook
 
 _BODY_TYPES = {"TEXT": TEXT, "JSON": JSONB, "JSON ARRAY": JSONB, "BYTES": BYTEA}
-_LEGACY = Notice(
-    "NOTICE",
-    "the webhook is a table",
-    detail="CREATE SOURCE ... FROM WEBHOOK is the legacy spelling.",
-    hint="Use CREATE TABLE ... FROM WEBHOOK, and DROP TABLE.",
-)
 
 
 def plan(scope: DdlScope, statement: CreateTableFromWebhook) -> Outcome:
-    """A new table; its address exists from the moment of the commit."""
+    """A new table or source; its address exists from the moment of the commit."""
     tag = "CREATE SOURCE" if statement.legacy else "CREATE TABLE"
     _check_allowed(scope, statement)
+    cluster = (
+        scope.names.resolve_cluster(statement.cluster or scope.facts.cluster) if statement.legacy else None
+    )
     schema, name = scope.names.place(statement.name.parts)
     existing = scope.state.item_named(schema.id, name)
     if statement.if_not_exists and existing is not None:
@@ -49,15 +45,17 @@ def plan(scope: DdlScope, statement: CreateTableFromWebhook) -> Outcome:
         oid,
         schema.id,
         name,
-        "table",
+        "source" if statement.legacy else "table",
         "",
         relation,
         dependencies=tuple(dict.fromkeys(secret.id for secret in secrets.values())),
+        cluster_id=None if cluster is None else cluster.id,
         details=details,
         created_at_ms=scope.now_ms,
     )
     full_names = {written: Name(scope.names.full_name_parts(secret)) for written, secret in secrets.items()}
-    full = statement.table(Name(scope.names.full_name_parts(item)), full_names)
+    full = statement.in_full(Name(scope.names.full_name_parts(item)), full_names)
+    full = replace(full, cluster=None if cluster is None else cluster.name)
     if full.check is not None and details.condition is not None:
         full = replace(full, check=replace(full.check, condition=SqlText(details.condition)))
     item = replace(item, create_sql=full.render())
@@ -67,8 +65,8 @@ def plan(scope: DdlScope, statement: CreateTableFromWebhook) -> Outcome:
         (
             updates.NameFree(schema.id, name),
             *(updates.ItemExists(secret.id, secret.name) for secret in secrets.values()),
+            *(() if cluster is None else (updates.ClusterExists(cluster.id, cluster.name),)),
         ),
-        (_LEGACY,) if statement.legacy else (),
     )
 
 
@@ -80,8 +78,6 @@ def _check_allowed(scope: DdlScope, statement: CreateTableFromWebhook) -> None:
                 "0A000",
                 hint=f"Type: {replace(statement, legacy=False, cluster=None).render()}",
             )
-        if statement.cluster is not None:
-            scope.names.resolve_cluster(statement.cluster)
     elif not flag(scope.state.system_variables, "enable_create_table_from_source"):
         raise UserError(
             "CREATE TABLE ... FROM WEBHOOK is not supported",

@@ -8,7 +8,7 @@
 
     bind    {HEADERS | BODY | SECRET name} [AS alias] [BYTES]
 
-CREATE SOURCE is the legacy spelling, and the only one with a cluster; what is made is a table all the same.
+CREATE SOURCE is the legacy syntax: it makes a source, which belongs to a cluster.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class CreateTableFromWebhook(Statement):
-    """A new table that requests write."""
+    """A new table, or in the legacy syntax a source, that requests write."""
 
     name: Name
     body: BodyFormat
@@ -109,7 +109,7 @@ class CreateTableFromWebhook(Statement):
     headers: IncludedHeaders | None = None
     check: Check | None = None
     if_not_exists: bool = False
-    legacy: bool = False  # spelled CREATE SOURCE
+    legacy: bool = False  # CREATE SOURCE
     cluster: str | None = None
     retain_history: Duration | None = None
 
@@ -127,12 +127,12 @@ class CreateTableFromWebhook(Statement):
         clauses = "\n".join(parts)
         return f"CREATE {kind} {condition}{self.name}{cluster}\nFROM WEBHOOK\n{clauses}{options};"
 
-    def table(self, name: Name, secrets: dict[Name, Name]) -> CreateTableFromWebhook:
-        """What is kept of it: a table, with everything named in full."""
+    def in_full(self, name: Name, secrets: dict[Name, Name]) -> CreateTableFromWebhook:
+        """What is kept of it: everything is named in full."""
         check = self.check
         if check is not None:
             check = replace(check, binds=tuple(_in_full(bind, secrets) for bind in check.binds))
-        return replace(self, name=name, check=check, if_not_exists=False, legacy=False, cluster=None)
+        return replace(self, name=name, check=check, if_not_exists=False)
 
 
 def _in_full(bind: Bind, secrets: dict[Name, Name]) -> Bind:

@@ -19,7 +19,7 @@ def _rows(facts: SystemFacts) -> Columns:
         "replica_id": [*(s.replica_id for s in reported), *(None for _ in rest)],
         "hydrated": [
             *(s.hydrated for s in reported),
-            *(item.kind == "table" and item.source_id is None for item in rest),
+            *(item.plain for item in rest),
         ],
     }
 
