@@ -24,6 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TypeVar
 
+from headwater.coordinator.turns import Turns
 from headwater.core import pace
 from headwater.core.limits import (
     ENCODINGS_CONCURRENT_MAX,
@@ -31,6 +32,7 @@ from headwater.core.limits import (
     PLAN_KEPT_S,
     PLAN_STOP_S_MAX,
     PLANS_CONCURRENT_MAX,
+    PLANS_OF_ALL_MAX,
 )
 
 T = TypeVar("T")
@@ -49,7 +51,7 @@ class Beside:
     """A few threads.  Its methods belong to the event loop."""
 
     def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(PLANS_CONCURRENT_MAX, thread_name_prefix="planning")
+        self._threads = Turns("planning", PLANS_CONCURRENT_MAX, PLANS_OF_ALL_MAX)
         self._encoding = ThreadPoolExecutor(ENCODINGS_CONCURRENT_MAX, thread_name_prefix="encoding")
         self._forgiven: asyncio.TimerHandle | None = None
 
@@ -61,8 +63,8 @@ class Beside:
     async def in_thread(self, work: Callable[[], T]) -> T:
         """The same for work that is known to take long."""
         own = pace.Pace()
-        submitted = self._threads.submit(_paced, own, work)
-        running = asyncio.wrap_future(submitted)
+        begun = await self._threads.begin(_paced, own, work)
+        submitted, running = begun.work, begun.running
         self._collect_nothing()
         try:
             return await asyncio.shield(running)
@@ -99,8 +101,8 @@ class Beside:
         self._forgiven = asyncio.get_running_loop().call_later(PLAN_KEPT_S, gc.unfreeze)
 
     def close(self) -> None:
-        for threads in (self._threads, self._encoding):
-            threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.close()
+        self._encoding.shutdown(wait=False, cancel_futures=True)
 
 
 def _paced(own: pace.Pace, work: Callable[[], T]) -> T:

@@ -1,7 +1,7 @@
 """DuckDB in this process: constants, system relations, small reads.
 
 One in-memory database, and one for each role whose memory is limited (databases.py); one cursor per query,
-two small pools of threads: reads of files
+two small pools of threads (turns.py): reads of files
 have their own, so that whoever asks for something small does not wait behind them.  A query can
 be interrupted from the event loop: DuckDB hears of it between two vectors, kernels between two rows
 (kernels/stops.py).  One value may keep it for seconds, so whoever has stopped a query waits for it a
@@ -19,7 +19,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -31,11 +30,13 @@ import structlog
 from headwater.coordinator import memory
 from headwater.coordinator.databases import Databases, Lease
 from headwater.coordinator.memory import OUT_OF_MEMORY, Account
+from headwater.coordinator.turns import Begun, Turns
 from headwater.core.errors import UserError
 from headwater.core.limits import (
     INTERRUPT_S,
     INTERRUPTED_S_MAX,
     PEEKS_CONCURRENT_MAX,
+    PEEKS_OF_ALL_MAX,
     RESULT_BATCH_ROWS,
     RESULT_WIDE_BATCH_ROWS,
 )
@@ -55,8 +56,8 @@ class Engine:
         scratch.mkdir(parents=True, exist_ok=True)
         self.scratch = scratch  # for all that the environment cannot keep in memory
         self.databases = Databases(scratch)
-        self._for_files = ThreadPoolExecutor(PEEKS_CONCURRENT_MAX, thread_name_prefix="duckdb-files")
-        self._for_others = ThreadPoolExecutor(PEEKS_CONCURRENT_MAX, thread_name_prefix="duckdb")
+        self._for_files = Turns("duckdb-files", PEEKS_CONCURRENT_MAX, PEEKS_OF_ALL_MAX)
+        self._for_others = Turns("duckdb", PEEKS_CONCURRENT_MAX, PEEKS_OF_ALL_MAX)
         self.left: set[asyncio.Task[None]] = set()  # queries that nobody waits for, and that have not ended
 
     async def run(
@@ -72,14 +73,14 @@ class Engine:
         try:
             told = query.stop.told(sql)
             for row_count in (RESULT_BATCH_ROWS, RESULT_WIDE_BATCH_ROWS, 1):
-                begun = threads.submit(_start, query.lease, told, schema, tables, row_count)
+                begun = await threads.begin(_start, query.lease, told, schema, tables, row_count)
                 reader, first = await query.ended(begun)
                 if first is not None:
                     break
             for batch in first or ():
                 yield batch
             while reader is not None:
-                batch = await query.ended(threads.submit(_next, reader, schema))
+                batch = await query.ended(await threads.begin(_next, reader, schema))
                 if batch is None:
                     break
                 yield batch
@@ -89,7 +90,7 @@ class Engine:
             query.close()
 
     async def _query(self) -> _Query:
-        return _Query(await self.databases.lease(memory.current.get()), self.left)
+        return _Query(await self.databases.lease(memory.limited()), self.left)
 
     async def table(self, sql: str, schema: pa.Schema, tables: Mapping[str, pa.Table]) -> pa.Table:
         """The whole result at once."""
@@ -101,15 +102,15 @@ class Engine:
         query = await self._query()
         try:
             told = query.stop.told(sql)
-            await query.ended(self._for_others.submit(_computed, query.lease, told, tables))
+            await query.ended(await self._for_others.begin(_computed, query.lease, told, tables))
         except duckdb.Error as error:
             raise translate(error, account=query.lease.account) from error
         finally:
             query.close()
 
     def close(self) -> None:
-        for threads in (self._for_files, self._for_others):
-            threads.shutdown(wait=False, cancel_futures=True)
+        self._for_files.close()
+        self._for_others.close()
         for task in self.left:
             task.cancel()
         self.databases.close()
@@ -124,9 +125,9 @@ class _Query:
         self._left = left
         self._deaf: asyncio.Future[Any] | None = None  # what has not heard that it was stopped
 
-    async def ended(self, work: Future[Any]) -> Any:
+    async def ended(self, begun: Begun) -> Any:
         """What a thread has made; if we are cancelled, it is interrupted, or taken back if not begun."""
-        running = asyncio.wrap_future(work)
+        work, running = begun.work, begun.running
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:

@@ -94,7 +94,7 @@ class Subscriber:
     joined_at: int  # what the hub had reached by then
     behind: bool = False  # more has waited for it than may; all of that is gone
     _events: deque[Event] = field(default_factory=deque)
-    _account: Account | None = field(default_factory=memory.current.get)  # whose memory they take
+    _account: Account | None = field(default_factory=memory.limited)  # whose memory they take
     _bytes: int = 0  # of changes among them
     _arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -196,7 +196,7 @@ class Hub:
         self.reached = max(after, self._present())
         self._hold = coordinator.holds.acquire(inputs.ids(), self.reached)
         self._last: pa.Table | None = None  # a query's result at `reached`
-        self._account = memory.current.get()  # whose memory results take
+        self._account = memory.limited()  # whose memory results take
         self._single = self._single_table()
         self.ended = False  # nothing more will be said; who comes now needs another hub
         self.subscribers: set[Subscriber] = set()
@@ -441,12 +441,14 @@ class Hubs:
 
         Roles whose memory is limited have hubs of their own, which take theirs.
         """
-        key = (query.root, tuple(sorted(inputs.ids())), memory.current.get())
+        key = (query.root, tuple(sorted(inputs.ids())), memory.limited())
         hub = self._hubs.get(key)
         if hub is None or hub.ended:
             hub = Hub(self._coordinator, query, inputs, after)
             self._hubs[key] = hub
+            outside = memory.current.set(memory.limited())  # what may be several roles' is nobody's
             hub.start()
+            memory.current.reset(outside)
         subscriber = Subscriber(hub.name(), after, hub.reached)
         hub.subscribers.add(subscriber)
         return hub, subscriber

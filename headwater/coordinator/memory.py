@@ -1,9 +1,10 @@
 """How much memory the statements of a role may take together: `max_statement_memory`.
 
-    a statement's task ── accounts.current ──► its role's account, or None: everybody's memory
+    a statement's task ── memory.current ──► its role's account; None: the operator's, or the server's own
                                                  │
-                         DuckDB ◄────────────────┤  a database of the role's own (databases.py): what the
-                                                 │  account does not keep is what its operators may take
+                         DuckDB ◄────────────────┤  if it is limited, a database of the role's own
+                                                 │  (databases.py): what the account does not keep is
+                                                 │  what its operators may take
         rows of writes, results that are        ◄┘  kept here, and counted while they are
         followed, changes that wait for a client
 
@@ -31,12 +32,16 @@ OUT_OF_MEMORY = "53200"
 
 @dataclass(eq=False, slots=True)
 class Account:
-    """One limited role's memory; belongs to the event loop."""
+    """One role's; belongs to the event loop."""
 
     role: str
-    limit_bytes: int
+    limit_bytes: int  # 0: as much as there is
     _kept: dict[object, int] = field(default_factory=dict)
     kept_bytes: int = 0
+
+    @property
+    def limited(self) -> bool:
+        return self.limit_bytes > 0
 
     @property
     def left_bytes(self) -> int:
@@ -46,7 +51,7 @@ class Account:
     def keep(self, owner: object, size: int) -> None:
         """`owner` keeps so many bytes from now on, in place of those that it kept before."""
         before = self._kept.get(owner, 0)
-        if size > before and self.kept_bytes + size - before > self.limit_bytes:
+        if self.limited and size > before and self.kept_bytes + size - before > self.limit_bytes:
             raise self.exceeded()
         self.kept_bytes += size - before
         if size:
@@ -60,7 +65,7 @@ class Account:
 
     def check_text(self, character_count: int) -> None:
         """Planning a text takes several times what it is long."""
-        if character_count * PLANNED_TEXT_RATIO > self.limit_bytes:
+        if self.limited and character_count * PLANNED_TEXT_RATIO > self.limit_bytes:
             raise self.exceeded()
 
     def exceeded(self) -> UserError:
@@ -77,7 +82,13 @@ class Account:
 
 
 current: ContextVar[Account | None] = ContextVar("memory", default=None)
-"""The account of whatever runs; None where nothing limits it but what is there for all."""
+"""The account of the role for which something runs; None for the operator and for the server itself."""
+
+
+def limited() -> Account | None:
+    """The account of whatever runs, if it has a limit."""
+    account = current.get()
+    return account if account is not None and account.limited else None
 
 
 class Collected:
@@ -104,7 +115,7 @@ class Collected:
 
 def away_from_spark(wanted: str) -> bool:
     """Whether what runs must stay here, because there all statements have the same memory."""
-    if current.get() is None:
+    if limited() is None:
         return False
     if wanted == "spark":
         raise UserError(
@@ -121,11 +132,9 @@ class Accounts:
     def __init__(self) -> None:
         self._of_role: dict[str, Account] = {}
 
-    def of(self, role_id: str, role: str, limit: str) -> Account | None:
-        """The account of a role with this max_statement_memory, which may be none."""
+    def of(self, role_id: str, role: str, limit: str) -> Account:
+        """The account of a role that has this max_statement_memory now."""
         limit_bytes = size_bytes(limit)
-        if not limit_bytes:
-            return None
         account = self._of_role.setdefault(role_id, Account(role, limit_bytes))
         account.role, account.limit_bytes = role, limit_bytes
         return account

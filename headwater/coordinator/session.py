@@ -553,8 +553,10 @@ class SqlSession:
 
     @property
     def account(self) -> Account | None:
-        """Whose memory its statements take; the operator's is not limited."""
-        limit = "0B" if self.internal else self.settings.get("max_statement_memory")
+        """Whose memory and whose turns its statements take; the operator's are not limited."""
+        if self.internal:
+            return None
+        limit = self.settings.get("max_statement_memory")
         return self.coordinator.accounts.of(self.role_id, self.user, limit)
 
     def _left_s(self) -> float | None:

@@ -150,7 +150,10 @@ INTERRUPT_S = 0.02
 INTERRUPTED_S_MAX = 0.1
 """How long whoever has stopped a query waits until DuckDB has heard it; beyond that it ends by itself."""
 PEEKS_CONCURRENT_MAX = 8
-"""Reads of files that DuckDB runs at a time, and as many of anything else; others wait for their turn."""
+"""Reads of files that DuckDB runs at a time for one role, and as many of anything else; others wait for their
+turn.  The server itself and the operator have as many of their own,"""
+PEEKS_OF_ALL_MAX = 16
+"""and all roles together these."""
 
 # Planning
 PLAN_AT_ONCE_S_MAX = 0.005
@@ -158,7 +161,9 @@ PLAN_AT_ONCE_S_MAX = 0.005
 PLAN_AT_ONCE_CHARACTERS_MAX = 64 * 1024
 """and so does a text that is longer than this, without a try,"""
 PLANS_CONCURRENT_MAX = 2
-"""in one of so many threads; others wait for their turn."""
+"""in one of so many threads of a role; others wait for their turn, also if all roles together have"""
+PLANS_OF_ALL_MAX = 4
+"""these."""
 PLAN_STOP_S_MAX = 0.05
 """How often it is looked whether a thread that was told to stop has done so."""
 PLAN_KEPT_S = 10.0
