@@ -143,6 +143,11 @@ TRIED = (
         (MAKE, SCHEMA, "USAGE ON SECRET {s}.x"),
         SECRET,
     ),
+    Tried(
+        "CREATE SOURCE {s}.n FROM WEBHOOK BODY FORMAT TEXT CHECK (WITH (BODY, SECRET {s}.x AS k) body = k)",
+        (MAKE, SCHEMA, "USAGE ON SECRET {s}.x", "CREATE ON CLUSTER quickstart"),
+        SECRET,
+    ),
     Tried("ALTER SOURCE {s}.src ADD SUBSOURCE x", (SCHEMA, MAKE), SOURCE, owned="SOURCE {s}.src", fails=True),
     Tried("ALTER SOURCE {s}.src DROP SUBSOURCE x", (SCHEMA,), SOURCE, owned="SOURCE {s}.src", fails=True),
     Tried("COPY {s}.t FROM STDIN", (SCHEMA, "INSERT ON {s}.t"), TABLE),

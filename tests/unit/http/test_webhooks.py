@@ -307,40 +307,44 @@ def test_another_secret_counts_from_then_on(tmp_path: Path) -> None:
     story(tmp_path, told)
 
 
+LEGACY = "CREATE SOURCE w IN CLUSTER quickstart FROM WEBHOOK BODY FORMAT JSON"
+SHOWN: tuple[tuple[str, list[list[str]]], ...] = (
+    ("SHOW SOURCES", [["w", "webhook", "quickstart", ""]]),
+    ("SHOW TABLES", []),
+    ("SELECT type, cluster_id FROM mz_sources WHERE name = 'w'", [["webhook", "u1"]]),
+    ("SELECT type, status FROM mz_internal.mz_source_statuses", [["webhook", "running"]]),
+    ("SELECT name FROM mz_internal.mz_webhook_sources", [["w"]]),
+    ("SELECT updates_committed FROM mz_internal.mz_source_statistics", [["1"]]),
+    ("SELECT type FROM mz_objects WHERE name = 'w'", [["source"]]),
+    ("SELECT table_type FROM information_schema.tables WHERE table_name = 'w'", [["SOURCE"]]),
+    ("SHOW REFERENCES ON w", []),
+)
+REFUSED = (
+    ("DROP TABLE w", "42809"),
+    ("INSERT INTO w VALUES ('1')", "42809"),
+    ("ALTER SOURCE w SET (TIMESTAMP INTERVAL '1s')", "0A000"),
+    ("ALTER SOURCE w REFRESH REFERENCES", "42809"),
+    ("ALTER SOURCE w RESYNC", "42809"),
+    ("ALTER SOURCE w ADD SUBSOURCE x", "42809"),
+    ("CREATE TABLE t FROM SOURCE w (REFERENCE x)", "42809"),
+    ("VERIFY TABLE w", "42809"),
+    ("SELECT * FROM w AS OF AT LEAST POSITION '1' OF w", "42809"),
+)
+
+
 def test_the_legacy_syntax_makes_a_source(tmp_path: Path) -> None:
     """As tools for the dialect expect one: they look for it among sources, and drop it as one."""
-    create = "CREATE SOURCE w IN CLUSTER quickstart FROM WEBHOOK BODY FORMAT JSON"
 
     async def told(served: Served) -> None:
-        result = await made(served, create)
+        result = await made(served, LEGACY)
         assert (result["ok"], result["notices"]) == ("CREATE SOURCE", [])
         assert (await sent(served, b"1")).status == 200
         assert await served.rows("SELECT body FROM w") == [[1]]
-        for sql, rows in (
-            ("SHOW SOURCES", [["w", "webhook", "quickstart", ""]]),
-            ("SHOW TABLES", []),
-            ("SELECT type, cluster_id FROM mz_sources WHERE name = 'w'", [["webhook", "u1"]]),
-            ("SELECT type, status FROM mz_internal.mz_source_statuses", [["webhook", "running"]]),
-            ("SELECT name FROM mz_internal.mz_webhook_sources", [["w"]]),
-            ("SELECT updates_committed FROM mz_internal.mz_source_statistics", [["1"]]),
-            ("SELECT type FROM mz_objects WHERE name = 'w'", [["source"]]),
-            ("SELECT table_type FROM information_schema.tables WHERE table_name = 'w'", [["SOURCE"]]),
-            ("SHOW REFERENCES ON w", []),
-        ):
+        for sql, rows in SHOWN:
             assert await served.rows(sql) == rows, sql
         ((_, text),) = await served.rows("SHOW CREATE SOURCE w")
         assert text.startswith("CREATE SOURCE materialize.public.w\nIN CLUSTER quickstart\nFROM WEBHOOK")
-        for sql, code in (
-            ("DROP TABLE w", "42809"),
-            ("INSERT INTO w VALUES ('1')", "42809"),
-            ("ALTER SOURCE w SET (TIMESTAMP INTERVAL '1s')", "0A000"),
-            ("ALTER SOURCE w REFRESH REFERENCES", "42809"),
-            ("ALTER SOURCE w RESYNC", "42809"),
-            ("ALTER SOURCE w ADD SUBSOURCE x", "42809"),
-            ("CREATE TABLE t FROM SOURCE w (REFERENCE x)", "42809"),
-            ("VERIFY TABLE w", "42809"),
-            ("SELECT * FROM w AS OF AT LEAST POSITION '1' OF w", "42809"),
-        ):
+        for sql, code in REFUSED:
             assert (await refused(served, sql))["code"] == code, sql
         await made(served, "ALTER SOURCE w RENAME TO v")
         assert (await sent(served, b"2", f"{PATH[:-1]}v")).status == 200
@@ -349,13 +353,17 @@ def test_the_legacy_syntax_makes_a_source(tmp_path: Path) -> None:
         await made(served, "DROP SOURCE v")
         assert (await sent(served, b"3", f"{PATH[:-1]}v")).status == 404
         await made(served, "CREATE CLUSTER c (SIZE 'small')")
-        await made(served, create.replace("quickstart", "c"))
+        await made(served, LEGACY.replace("quickstart", "c"))
         assert (await refused(served, "DROP CLUSTER c"))["code"] == "2BP01"
         await made(served, "DROP CLUSTER c CASCADE")
         assert (await sent(served, b"3")).status == 404
 
-    async def again(served: Served) -> None:
-        await made(served, create)
+    story(tmp_path, told)
+
+
+def test_the_migration_leaves_webhooks_alone(tmp_path: Path) -> None:
+    async def before(served: Served) -> None:
+        await made(served, LEGACY)
         assert (await sent(served, b"4")).status == 200
         served.coordinator.catalog.transact([], [SetSystemVariable("force_source_table_syntax", "on")])
 
@@ -364,10 +372,10 @@ def test_the_legacy_syntax_makes_a_source(tmp_path: Path) -> None:
         assert (await sent(served, b"5")).status == 200
         assert await served.rows("SELECT count(*) FROM w") == [["2"]]
         assert await served.rows("SHOW SOURCES") == [["w", "webhook", "quickstart", ""]]
-        assert "use CREATE TABLE .. FROM WEBHOOK" in (await refused(served, create))["message"]
+        assert "use CREATE TABLE .. FROM WEBHOOK" in (await refused(served, LEGACY))["message"]
 
-    for one in (told, again, later):
-        story(tmp_path, one)
+    story(tmp_path, before)
+    story(tmp_path, later)
 
 
 def hex_hmac(secret: str, body: bytes, algorithm: str = "sha256") -> str:
