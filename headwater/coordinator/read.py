@@ -27,7 +27,7 @@ from headwater.catalog.state import CatalogState, Item
 from headwater.coordinator import memory
 from headwater.coordinator.progress import progress
 from headwater.coordinator.replacing import UNSTORED, how_to_replace
-from headwater.coordinator.tables import Seen
+from headwater.coordinator.tables import Seen, written
 from headwater.coordinator.timestamps import Choice, Hold, Isolation, choose
 from headwater.core.change import FileEntry, ReadPlan
 from headwater.core.clock import unique_name
@@ -110,8 +110,9 @@ class PreparedRead:
     plans: dict[str, ReadPlan] = field(default_factory=dict)
 
     def seen(self) -> dict[str, Seen]:
-        """The plain tables that it reads, and when."""
-        return {table.collection_id: Seen(self.ts, table.name) for table in self.inputs.plain()}
+        """The tables that statements write, as far as it reads them, and when."""
+        read = [table for table in self.inputs.tables if written(table)]
+        return {table.collection_id: Seen(self.ts, table.name) for table in read}
 
     def bytes(self) -> int:
         return sum(plan.bytes() for plan in self.plans.values())

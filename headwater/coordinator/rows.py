@@ -23,7 +23,7 @@ from headwater.catalog.state import Item
 from headwater.coordinator.api import Result
 from headwater.coordinator.queries import collect, drain, earliest
 from headwater.coordinator.read import Inputs, PreparedRead, RelationRedefined
-from headwater.coordinator.tables import WriteConflict, check_not_null
+from headwater.coordinator.tables import WriteConflict, check_not_null, written
 from headwater.core.errors import InvariantViolation, UserError
 from headwater.core.limits import WRITE_ATTEMPTS_MAX, WRITE_KEEP_S_MAX, WRITE_WAIT_S_MAX
 from headwater.core.relation import Column
@@ -130,7 +130,7 @@ async def write_computed(session: SqlSession, plan: Plan, compute: Compute) -> R
     for attempt in range(WRITE_ATTEMPTS_MAX):
         item, query = await plan()
         inputs = coordinator.reads.inputs_of(session.state, query)
-        ids = frozenset(table.collection_id for table in inputs.plain())
+        ids = frozenset(table.collection_id for table in inputs.tables if written(table))
         try:
             if not attempt and not coordinator.tables.kept(ids):
                 read = await _open(session, query, inputs, await earliest(session, inputs))

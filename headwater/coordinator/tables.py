@@ -27,6 +27,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.catalog.details import PlainTable
+from headwater.catalog.state import Item
 from headwater.coordinator.completion import to_the_end
 from headwater.coordinator.timestamps import Oracle
 from headwater.core.change import DELETE, INSERT, OP, SEQUENCE, TICK, FileEntry
@@ -268,6 +270,12 @@ def _stamp(table: pa.Table, ts: int) -> pa.Table:
     sequence = pa.array(np.arange(count, dtype=np.int64))
     tick = pa.repeat(pa.scalar(ts, pa.int64()), count)
     return table.append_column(SEQUENCE, sequence).append_column(TICK, tick)
+
+
+def written(table: Item) -> bool:
+    """Whether statements write it.  What sources and webhooks bring comes at any time: it is no transaction
+    of ours, and whoever waited until none comes would wait for ever, or let them wait."""
+    return isinstance(table.details, PlainTable)
 
 
 def inserted(table: pa.Table) -> pa.Table:

@@ -50,6 +50,23 @@ class Turns:
         running.add_done_callback(lambda _: place.release())
         return Begun(work, running)
 
+    async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What it returns.  Whoever is cancelled does not wait for the thread, which has its place until it
+        ends."""
+        begun = await self.begin(function, *arguments)
+        try:
+            return await asyncio.shield(begun.running)
+        except asyncio.CancelledError:
+            if not begun.work.cancel():
+                begun.running.add_done_callback(_look_at)
+            raise
+
     def close(self) -> None:
         for threads in (self._roles, self._own):
             threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _look_at(running: asyncio.Future[Any]) -> None:
+    """An error that nobody hears is no error of the loop's."""
+    if not running.cancelled():
+        running.exception()

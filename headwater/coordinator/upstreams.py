@@ -13,16 +13,15 @@ because everything it does has a bound.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from headwater.coordinator.api import Notice
 from headwater.coordinator.ddl import DdlScope, Question
+from headwater.coordinator.turns import Turns
 from headwater.core.errors import UserError
-from headwater.core.limits import UPSTREAM_QUESTIONS_CONCURRENT_MAX
+from headwater.core.limits import UPSTREAM_QUESTIONS_CONCURRENT_MAX, UPSTREAM_QUESTIONS_OF_ALL_MAX
 from headwater.sources.contract import Options, Reference, Secrets, Unlisted
 from headwater.sources.dialect import any_number
 
@@ -32,15 +31,14 @@ class Upstreams:
 
     def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets
-        self._threads = ThreadPoolExecutor(UPSTREAM_QUESTIONS_CONCURRENT_MAX, thread_name_prefix="upstream")
+        self._threads = Turns("upstream", UPSTREAM_QUESTIONS_CONCURRENT_MAX, UPSTREAM_QUESTIONS_OF_ALL_MAX)
 
     async def ask(self, question: Question, secrets: Secrets | None = None) -> Any:
         """What the upstream says; a session's own secrets may not be durable yet."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, question, secrets or self._secrets)
+        return await self._threads.run(question, secrets or self._secrets)
 
     def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.close()
 
 
 @dataclass(frozen=True, slots=True)

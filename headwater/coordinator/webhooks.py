@@ -145,27 +145,22 @@ class Webhooks:
             return _STOPPED
         if self._item(path) is None:
             return _not_there(path)
-        return self._full() if self._in_flight >= self._limit else None
-
-    def _full(self) -> Answer:
-        return Answer(429, f"more than {self._limit} requests are in flight, try again later")
+        if self._in_flight >= self._limit:
+            return Answer(429, f"more than {self._limit} requests are in flight, try again later")
+        return None
 
     async def take(self, path: tuple[str, ...], headers: Headers, body: bytes) -> Answer:
         """The answer, when the rows are durable.  All of the body is there: from now on it takes a place."""
-        if self._in_flight >= self._limit:
-            return self._full()
+        refusal, item = self.refusal(path), self._item(path)
+        if refusal is not None or item is None:
+            return refusal or _not_there(path)
         self._in_flight += 1
         try:
-            return await self._take(path, headers, body)
+            return await self._take(item, headers, body)
         finally:
             self._in_flight -= 1
 
-    async def _take(self, path: tuple[str, ...], headers: Headers, body: bytes) -> Answer:
-        item = self._item(path)
-        if item is None:
-            return _not_there(path)
-        if not self._accepting:
-            return _STOPPED
+    async def _take(self, item: Item, headers: Headers, body: bytes) -> Answer:
         details: WebhookTable = item.details  # type: ignore[assignment]
         for name, _, _ in details.mapped:
             if sum(sent == name.encode() for sent, _ in headers) > 1:

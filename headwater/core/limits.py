@@ -374,7 +374,9 @@ UPSTREAM_VALIDATE_S_MAX = 30.0
 UPSTREAM_LOOK_LOCK_S_MAX = 10.0
 """A look at an upstream's partitions waits no longer for somebody who alters them."""
 UPSTREAM_QUESTIONS_CONCURRENT_MAX = 8
-"""Statements that ask their upstreams at the same time; others wait for one of them."""
+"""Statements of a role that ask their upstreams at the same time; others wait for one of them,"""
+UPSTREAM_QUESTIONS_OF_ALL_MAX = 16
+"""also if all roles together have these."""
 UPSTREAM_LOG_CHECK_S = 15.0
 """How often an upstream is asked what it keeps for a source."""
 UPSTREAM_LOG_LOOK_S = 1.0
