@@ -55,6 +55,7 @@ _DOCUMENTS: Final = {
 }
 _IN_ORDER: Final = ("array_agg", "jsonb_agg", "list_agg", "string_agg")
 """Aggregates whose result shows the order of their input."""
+_ORDERED_SETS: Final = ("percentile_cont", "percentile_disc")
 _OF_ONE: Final = ("min", "max")
 """Aggregates whose answer is one of their values, so that DISTINCT says nothing."""
 _COMMON: Final = ("coalesce", "greatest", "least")
@@ -225,6 +226,7 @@ def aggregate_call(clause: Clause, call: FunctionCall, name: str, bind: Bind) ->
             if known
             else no_function(name, (), arguments, call.at)
         )
+    _check_ordered_set(name, call)
     chosen = choose(entries, arguments, operator=False)
     if chosen is None:
         raise no_function(name, entries, arguments, call.at)
@@ -245,6 +247,13 @@ def aggregate_call(clause: Clause, call: FunctionCall, name: str, bind: Bind) ->
     type_ = chosen.function.return_type(tuple(a.type for a in given))
     distinct = call.distinct and name not in _OF_ONE
     return AggregateCall(chosen.function, given, type_, distinct, keys, _filter(clause, call, bind))
+
+
+def _check_ordered_set(name: str, call: FunctionCall) -> None:
+    if name in _ORDERED_SETS and not call.within_group:
+        raise UserError(
+            f"WITHIN GROUP is required for ordered-set aggregate {name}", "42809", position=call.at + 1
+        )
 
 
 def _remaining(keys: tuple[SortKey, ...], given: tuple[Expression, ...]) -> tuple[SortKey, ...]:

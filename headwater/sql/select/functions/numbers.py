@@ -172,7 +172,8 @@ def _float_entries() -> list[Function]:
                 )
             )
         entries += [
-            operator("-", (type_,), type_, "(-{0})"),
+            # DuckDB takes `-x < c` for `x > -c`, which is not so where one of them is NaN.
+            operator("-", (type_,), type_, "({0} * -1)", "(-{0})"),
             operator("+", (type_,), type_, "{0}"),
             native("abs", (type_,), type_, "abs({0})"),
             operator("@", (type_,), type_, "abs({0})"),

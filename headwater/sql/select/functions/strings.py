@@ -27,6 +27,8 @@ from headwater.sql.select.functions.forms import (
 )
 from headwater.sql.select.functions.written import Literal
 
+_CHAR: Final = SqlType("char")
+"""Cast to text it loses the blanks that fill it; what takes it as it is sees them."""
 _T1: Final = (TEXT,)
 _T2: Final = (TEXT, TEXT)
 _T3: Final = (TEXT, TEXT, TEXT)
@@ -47,7 +49,10 @@ def printed(engine: str, text: str, type_: SqlType) -> str:
 
 
 def _all_printed(engine: str, texts: Texts, types: Types) -> str:
-    values = [printed(engine, text, type_) for text, type_ in zip(texts, types, strict=True)]
+    values = [
+        text if type_.kind == "char" else printed(engine, text, type_)
+        for text, type_ in zip(texts, types, strict=True)
+    ]
     if engine == SPARK:
         return f"array({', '.join(values)})"
     return f"[{', '.join(values)}]"
@@ -90,7 +95,7 @@ def _variadic(name: str, arguments: tuple[Wanted, ...], forms: tuple[Form, Form]
 # LIKE and regular expressions
 
 
-def _like(symbol: str, word: str, kernel: str, negated: bool = False) -> Function:
+def _like(symbol: str, word: str, kernel: str, negated: bool = False) -> list[Function]:
     """By the engine where the pattern is a constant without escapes, else by a kernel.
 
     Spark's ILIKE takes other letters for the same than PostgreSQL's beyond ASCII.
@@ -105,15 +110,15 @@ def _like(symbol: str, word: str, kernel: str, negated: bool = False) -> Functio
         found = call(engine, kernel, *texts)
         return f"(NOT {found})" if negated else found
 
-    return Function(symbol, _T2, BOOL, *both(make), "operator")
+    return [Function(symbol, (type_, TEXT), BOOL, *both(make), "operator") for type_ in (TEXT, _CHAR)]
 
 
-def _regex(symbol: str, flags: str, negated: bool) -> Function:
+def _regex(symbol: str, flags: str, negated: bool) -> list[Function]:
     def make(engine: str, texts: Texts, types: Types) -> str:
         found = call(engine, "hw_regexp_matches", *texts, f"'{flags}'")
         return f"(NOT {found})" if negated else found
 
-    return Function(symbol, _T2, BOOL, *both(make), "operator")
+    return [Function(symbol, (type_, TEXT), BOOL, *both(make), "operator") for type_ in (TEXT, _CHAR)]
 
 
 def _similar(engine: str, texts: Texts, types: Types) -> str:
@@ -155,6 +160,7 @@ def _lengths() -> list[Function]:
     ]
     entries += [
         native("octet_length", _T1, INT4, "CAST(strlen({0}) AS INTEGER)", "octet_length({0})"),
+        native("octet_length", (_CHAR,), INT4, "CAST(strlen({0}) AS INTEGER)", "octet_length({0})"),
         native("bit_length", _T1, INT4, "CAST(strlen({0}) * 8 AS INTEGER)", "bit_length({0})"),
         native("length", (BYTEA,), INT4, "CAST(octet_length({0}) AS INTEGER)", "octet_length({0})"),
         native("octet_length", (BYTEA,), INT4, "CAST(octet_length({0}) AS INTEGER)", "octet_length({0})"),
@@ -209,10 +215,10 @@ def _parts() -> list[Function]:
 def _expressions() -> list[Function]:
     texts = array_of(TEXT)
     entries = [
-        _regex("~", "", False),
-        _regex("~*", "i", False),
-        _regex("!~", "", True),
-        _regex("!~*", "i", True),
+        *_regex("~", "", False),
+        *_regex("~*", "i", False),
+        *_regex("!~", "", True),
+        *_regex("!~*", "i", True),
         kernel_function("regexp_replace", _T3, TEXT, "hw_regexp_replace", "{0}", "{1}", "{2}", "''"),
         kernel_function("regexp_replace", (*_T3, TEXT), TEXT, "hw_regexp_replace"),
         kernel_function("regexp_match", _T2, texts, "hw_regexp_match", "{0}", "{1}", "''"),
@@ -280,10 +286,10 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     kernel_function("like_escape", _T2, TEXT, "hw_like_escape"),
     kernel_function("similar_to_escape", _T2, TEXT, "hw_similar_to_escape"),
     Function("similar_to_escape", _T1, TEXT, *both(_similar)),
-    _like("~~", "LIKE", "hw_like"),
-    _like("~~*", "ILIKE", "hw_ilike"),
-    _like("!~~", "LIKE", "hw_like", negated=True),
-    _like("!~~*", "ILIKE", "hw_ilike", negated=True),
+    *_like("~~", "LIKE", "hw_like"),
+    *_like("~~*", "ILIKE", "hw_ilike"),
+    *_like("!~~", "LIKE", "hw_like", negated=True),
+    *_like("!~~*", "ILIKE", "hw_ilike", negated=True),
     *_expressions(),
     *_bytes(),
 )

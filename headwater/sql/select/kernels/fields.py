@@ -242,19 +242,29 @@ def infinite(kind: str, values: Numbers) -> Mask:
     return np.asarray(np.abs(values) == (DAY_INFINITE if kind == "date" else MOMENT_INFINITE))
 
 
+def _of_days(days: Numbers, field: str) -> Numbers:
+    """The same of dates, most of which are too far away for a moment."""
+    if field != "epoch":
+        return _extracted_whole(days, np.zeros_like(days), field) * 1_000_000
+    if (np.abs(days) > MOMENT_INFINITE // DAY_US).any():
+        raise not_supported("extract of epoch from a date beyond all timestamps")
+    return days * DAY_US
+
+
 def _extracted_of(kind: str, look: Look) -> Look:
-    """The field in millionths; a date is its midnight, a time of day one of 1970-01-01."""
-    unit = DAY_US if kind == "date" else 1
+    """The field in millionths; a time of day is one of 1970-01-01."""
+    if kind == "date":
+        look = _of_days
 
     def scaled(numbers: Numbers, field: str) -> Numbers:
         if kind == "time" and field == "hour":  # 24:00:00 is allowed
             return numbers // HOUR_US * SECOND_US
         endless = infinite(kind, numbers)
         if not endless.any():
-            return look(numbers * unit, field)
+            return look(numbers, field)
         if field in _ENDLESS:
             raise not_supported(f"extract of {field} from an infinite {_NAMES[kind]}", hint=_NO_NUMBER)
-        return look(np.where(endless, 0, numbers) * unit, field)
+        return look(np.where(endless, 0, numbers), field)
 
     return scaled
 

@@ -41,10 +41,15 @@ def find(pattern: Pattern, text: str) -> regex.Match[str] | None:
     return _searched(pattern, text).find(0)
 
 
-def find_all(pattern: Pattern, text: str, *, degenerate: bool = True) -> Iterator[regex.Match[str]]:
-    """All matches that do not overlap; without `degenerate`, no empty one at an end or after another."""
+def find_all(
+    pattern: Pattern, text: str, *, start: int = 0, degenerate: bool = True
+) -> Iterator[regex.Match[str]]:
+    """All matches from a place on that do not overlap.
+
+    Without `degenerate`, no empty one at an end or after another.
+    """
     search = _searched(pattern, text)
-    place = previous = 0
+    place = previous = start
     while place <= len(text):
         found = search.find(place)
         if found is None:

@@ -401,7 +401,7 @@ def _count(text: str, pattern: str, start: int, flags: str) -> int:
     _no_global("regexp_count", flags)
     if start <= 0:
         raise _wrong(f'invalid value for parameter "start": {start}')
-    return sum(1 for found in regex.find_all(regex.compiled(pattern, flags), text[start - 1 :]))
+    return sum(1 for _ in regex.find_all(regex.compiled(pattern, flags), text, start=start - 1))
 
 
 def _like(text: str, pattern: str, flags: str) -> bool:
