@@ -58,11 +58,9 @@ def test_who_runs_endless_statements_keeps_nobody_else_waiting(environment: Envi
             quick = stack.enter_context(connect(environment, "user=bob options='-c statement_timeout=200ms'"))
             with pytest.raises(psycopg.errors.QueryCanceled):
                 quick.execute("SELECT 1 + 1")
+        finally:
             operator.execute("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE usename = 'bob'")
             for thread in threads:
                 thread.join(60)
-            assert not any(thread.is_alive() for thread in threads)
-            assert greedy[0].execute("SELECT 1 + 1").fetchone() == (2,), "its places are free again"
-        finally:
-            for session in greedy:
-                session.cancel()
+        assert not any(thread.is_alive() for thread in threads)
+        assert greedy[0].execute("SELECT 1 + 1").fetchone() == (2,), "its places are free again"
