@@ -31,25 +31,13 @@ from headwater.catalog.state import (
 from headwater.core.errors import UserError
 from headwater.core.names import ItemKind, NamedRelation
 from headwater.core.quoting import quoted
-from headwater.core.types import FACTS, kind_of_name
+from headwater.core.types import oid_of_name
 
 IMPLICIT_SCHEMAS: Final = ("mz_catalog", "pg_catalog")
 RELATION_KINDS: Final = frozenset({"table", "source", "view", "materialized view"})
 
 _PLAIN_IDENTIFIER: Final = re.compile(r"[a-z_][a-z0-9_$]*")
 _NAME_PART: Final = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\s".]+))\s*(\.|$)')
-_TYPE_MODIFIER: Final = re.compile(r"\s*\(\s*\d+\s*(?:,\s*\d+\s*)?\)")
-# No value has one of these types, but clients ask by them which functions there are.
-_PSEUDO_TYPES: Final = {
-    "any": 2276,
-    "anyarray": 2277,
-    "anyelement": 2283,
-    "cstring": 2275,
-    "event_trigger": 3838,
-    "internal": 2281,
-    "language_handler": 2280,
-    "trigger": 2279,
-}
 
 
 def quote_identifier(name: str) -> str:
@@ -120,6 +108,8 @@ class SessionNames:
 
     def regclass_text(self, oid: int) -> str:
         """How an oid of regclass is printed: the name, qualified unless it is visible so."""
+        if oid == 0:
+            return "-"
         named = self.relation_by_oid(oid)
         if named is None:
             return str(oid)
@@ -141,21 +131,7 @@ class SessionNames:
 
     def type_oid(self, text: str) -> int | None:
         """The oid behind a text given for regtype, if there is one."""
-        if text.isdecimal():
-            return int(text)
-        name = _TYPE_MODIFIER.sub("", text.strip())
-        array = name.endswith("[]")
-        name = name.removesuffix("[]").strip()
-        name = re.sub(r'^"?(pg_catalog|mz_catalog)"?\.', "", name)
-        if name != '"char"':
-            name = " ".join(name.replace('"', "").split())
-            # Both of PostgreSQL's catalogs and its own output spell an array's type this way, too.
-            if name.startswith("_"):
-                array, name = True, name[1:]
-        kind = kind_of_name(name)
-        if kind is None:
-            return None if array else _PSEUDO_TYPES.get(name)
-        return (FACTS[kind].array_oid if array else FACTS[kind].oid) or None
+        return oid_of_name(text)
 
     # Items, for DDL
 

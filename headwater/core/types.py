@@ -30,6 +30,7 @@ pyarrow; `formats/engine_types.py` says what Arrow and the engines call them.
 
 from __future__ import annotations
 
+import re
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Final, Literal
 
@@ -341,9 +342,42 @@ def map_of(element: SqlType) -> SqlType:
     return SqlType("map", element=element)
 
 
+_TYPE_MODIFIER: Final = re.compile(r"\s*\(\s*\d+\s*(?:,\s*\d+\s*)?\)")
+# No value has one of these types, but clients ask by them which functions there are.
+_PSEUDO_TYPES: Final = {
+    "any": 2276,
+    "anyarray": 2277,
+    "anyelement": 2283,
+    "cstring": 2275,
+    "event_trigger": 3838,
+    "internal": 2281,
+    "language_handler": 2280,
+    "trigger": 2279,
+}
+
+
 def kind_of_name(name: str) -> str | None:
     """The kind a type name means, in any of its spellings; None when nobody knows it."""
     return _BY_NAME.get(name.lower())
+
+
+def oid_of_name(text: str) -> int | None:
+    """The oid of the type that a text names, in any spelling and with any modifier; digits are one."""
+    if text.isdecimal():
+        return int(text)
+    name = _TYPE_MODIFIER.sub("", text.strip())
+    array = name.endswith("[]")
+    name = name.removesuffix("[]").strip()
+    name = re.sub(r'^"?(pg_catalog|mz_catalog)"?\.', "", name)
+    if name != '"char"':
+        name = " ".join(name.replace('"', "").split())
+        # Both of PostgreSQL's catalogs and its own output spell an array's type this way, too.
+        if name.startswith("_"):
+            array, name = True, name[1:]
+    kind = kind_of_name(name)
+    if kind is None:
+        return None if array else _PSEUDO_TYPES.get(name)
+    return (FACTS[kind].array_oid if array else FACTS[kind].oid) or None
 
 
 def bounds_of(kind: str) -> tuple[int, int]:

@@ -208,6 +208,54 @@ pg_class | <null> | <null> | 11
 > SELECT to_regclass(x) FROM (VALUES ('Pg_Class')) AS v (x);
 pg_class
 
+# Casts look a name up as the functions do, but one that means nothing is an error.
+> SELECT x, x::regclass::text AS y, to_regclass(x)::text AS z
+  FROM (VALUES ('pg_class'), ('PG_CATALOG.pg_class'), ('mz_tables'), ('mz_catalog.mz_tables')) AS v (x) ORDER BY x;
+PG_CATALOG.pg_class | pg_class | pg_class
+mz_catalog.mz_tables | mz_tables | mz_tables
+mz_tables | mz_tables | mz_tables
+pg_class | pg_class | pg_class
+
+> SELECT x::regclass::oid FROM (VALUES ('1259'), ('-'), (NULL)) AS v (x) ORDER BY 1;
+0
+1259
+<null>
+
+> SELECT 'none', 0::regclass, 0::regtype, 0::regproc, 0::oid::regnamespace::text, '-'::regclass::text;
+none | - | - | - | - | -
+
+! SELECT x::regclass FROM (VALUES ('pg_class'), ('nothing')) AS v (x);
+42P01: relation "nothing" does not exist
+
+> SELECT CASE WHEN x = 'pg_class' THEN x::regclass END FROM (VALUES ('pg_class'), ('nothing')) AS v (x) ORDER BY 1;
+pg_class
+<null>
+
+! SELECT ARRAY[x]::regclass[] FROM (VALUES ('nothing')) AS v (x);
+42P01: relation "nothing" does not exist
+
+> SELECT x::regtype::text AS y, to_regtype(x)::text AS z FROM (VALUES ('int'), ('varchar(5)'), ('text[]')) AS v (x) ORDER BY x;
+integer | integer
+text[] | text[]
+character varying | character varying
+
+! SELECT x::regtype FROM (VALUES ('int'), ('nothing')) AS v (x);
+42704: type "nothing" does not exist
+
+> SELECT x::regnamespace::oid FROM (VALUES ('PG_CATALOG'), ('11')) AS v (x);
+11
+11
+
+! SELECT x::regnamespace FROM (VALUES ('public'), ('nothing')) AS v (x);
+3F000: schema "nothing" does not exist
+
+! SELECT 'nothing'::regnamespace;
+3F000: schema "nothing" does not exist
+
+# Clients compare with functions of PostgreSQL that are not here.
+> SELECT 'lower'::regproc::text, 'pg_catalog.lower(text)'::regproc::text, 'array_recv'::regproc;
+lower | lower | <null>
+
 ! SELECT has_table_privilege('nothing', 'SELECT');
 42P01: relation "nothing" does not exist
 POSITION: 8

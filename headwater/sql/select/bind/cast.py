@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from headwater.core.errors import UserError, not_supported
 from headwater.core.types import INT4, INT8, OID, TEXT, TEXTS, UNKNOWN, SqlType
+from headwater.sql.select.bind.catalog import registered
 from headwater.sql.select.bind.clause import Clause
 from headwater.sql.select.bind.coerce import castable, coerce
 from headwater.sql.select.bind.operator import equal, scalar
@@ -25,10 +26,8 @@ from headwater.sql.select.plan.nodes import (
     Constant,
     Expression,
     Filter,
-    Limit,
     OutputColumn,
     Parameter,
-    Project,
     RecordOf,
     Scan,
     Subquery,
@@ -50,22 +49,20 @@ def type_cast(clause: Clause, syntax: CastTo, bind: Bind) -> Expression:
     target = resolve_type(syntax.type)
     limits = interval_limits(syntax.type)
     if limits is None:
-        return cast_to(clause, bind(clause, syntax.input), target, syntax.at)
+        return cast_to(clause, bind(clause, syntax.input), target, syntax.at, bind)
     fields, digits = limits
     if isinstance(syntax.input, String):
         return literals.interval_literal(syntax.input.text, fields, digits, syntax.input.at)
-    given = cast_to(clause, bind(clause, syntax.input), target, syntax.at)
+    given = cast_to(clause, bind(clause, syntax.input), target, syntax.at, bind)
     last = Constant(fields.rpartition(" ")[2], TEXT)
     return Call(INTERVAL_FIT, (given, last, Constant(str(digits), INT4)), target)
 
 
-def cast_to(clause: Clause, value: Expression, target: SqlType, at: int) -> Expression:
+def cast_to(clause: Clause, value: Expression, target: SqlType, at: int, bind: Bind) -> Expression:
     """An explicit cast of a bound value."""
     source = value.type
-    if isinstance(value, Constant) and target.kind in ("regproc", "regnamespace") and source.kind in _TEXTS:
-        name = _function_name(value.value)
-        if name is not None:
-            return _oid_of(clause, Constant(name, TEXT), target, at)
+    if target.kind in _NAMED and source.kind in _TEXTS and not _at_once(value, target):
+        return registered(clause, value, target, at, bind)
     if isinstance(value, Constant) and source == UNKNOWN:
         return coerce(clause.planning, value, target, at, explicit=True)
     if isinstance(value, Parameter) and source == UNKNOWN:
@@ -73,11 +70,10 @@ def cast_to(clause: Clause, value: Expression, target: SqlType, at: int) -> Expr
     if source == target:
         return value
     if target.kind in _NAMED and source.kind in _TEXTS:
-        if not isinstance(value, Constant):
-            return _oid_of(clause, value, target, at)
-        return coerce(clause.planning, Constant(value.value, UNKNOWN), target, at, explicit=True)
+        value = Constant(value.value, UNKNOWN) if isinstance(value, Constant) else value
+        return coerce(clause.planning, value, target, at, explicit=True)
     if source.kind in _NAMED and target.kind in _TEXTS:
-        return cast_to(clause, _name_of(clause, value), target, at)
+        return cast_to(clause, _name_of(clause, value), target, at, bind)
     if isinstance(value, RecordOf) and target.kind == "record":
         return value
     if not castable(source, target, "explicit"):
@@ -87,31 +83,15 @@ def cast_to(clause: Clause, value: Expression, target: SqlType, at: int) -> Expr
     return coerce(clause.planning, value, target, at, explicit=True)
 
 
-def _function_name(text: str | None) -> str | None:
-    """The bare name in `pg_catalog.lower(text)`; None when the text is an oid already."""
-    if text is None or text.isdigit() or text == "-":
-        return None
-    return text.partition("(")[0].rpartition(".")[2].strip().strip('"')
-
-
-def _oid_of(clause: Clause, value: Expression, target: SqlType, at: int) -> Expression:
-    """The oid behind a name in a column: looked up by its bare name; NULL when there is none."""
-    table, column = _NAMED[target.kind]
-    planning = clause.planning
-    found = planning.names.find_relation(("pg_catalog", table))
-    kinds = {c.name: c.type for c in found.relation.columns}
-    planning.relation_ids.add(found.id)
-    oid, name = planning.column("oid", kinds["oid"]), planning.column(column, kinds[column])
-    scan = Scan(found.id, f"pg_catalog.{table}", (oid, name))
-    given = coerce(planning, value, TEXT, at, explicit=True)
-    matching = Filter(scan, equal(planning, Cast(reference(name), TEXT), given, at))
-    shown = planning.column("oid", target)
-    first = Limit(Project(matching, ((shown, Cast(reference(oid), target)),)), Constant("1", INT8), None)
-    return Subquery("scalar", first, shown.id, target)
+def _at_once(value: Expression, target: SqlType) -> bool:
+    """Whether the oid behind a text is found while the query is planned, or when its parameters are there."""
+    if isinstance(value, Parameter):
+        return value.type == UNKNOWN
+    return isinstance(value, Constant) and (value.value is None or target.kind in ("regclass", "regtype"))
 
 
 def _name_of(clause: Clause, value: Expression) -> Expression:
-    """The name behind a regclass: asked of the catalog's own relation, digits when it has none."""
+    """The name behind a regclass: asked of the catalog's own relation; digits when it has none, and `-` for 0."""
     table, column = _NAMED[value.type.kind]
     planning = clause.planning
     if value.type.kind == "regtype":
@@ -126,5 +106,6 @@ def _name_of(clause: Clause, value: Expression) -> Expression:
     scan = Scan(found.id, f"pg_catalog.{table}", (oid, name))
     matching = Filter(scan, equal(planning, reference(oid), Cast(value, OID), 0))
     shown = Subquery("scalar", matching, name.id, name.type)
-    digits = Cast(Cast(value, INT8), TEXT)
+    number = Cast(Cast(value, INT8), TEXT)
+    digits = scalar(planning, "regexp_replace", (number, Constant("^0$", TEXT), Constant("-", TEXT)), 0)
     return scalar(planning, "coalesce", (Cast(shown, TEXT), digits), 0)

@@ -80,20 +80,28 @@ _DEFINITION: Final = """
         || '(' || pg_get_function_arguments(p.oid) || E')\n RETURNS ' || pg_get_function_result(p.oid)
         || E'\n LANGUAGE internal\nAS $function$' || p.proname || E'$function$\n'
      FROM pg_catalog.pg_proc p WHERE p.oid = arg1)"""
-_REGTYPE: Final = """
-    (SELECT min(t.oid) FROM pg_catalog.pg_type t
-     WHERE t.typname::text = lower(arg1) OR format_type(t.oid, NULL) = lower(arg1))::regtype"""
+_DIGITS: Final = "^[0-9]+$"
+_REGTYPE: Final = f"(CASE WHEN arg1 !~ '{_DIGITS}' THEN _type_oid(arg1) END)::regtype"
 _NAME: Final = """CASE WHEN arg1 LIKE '%"%' THEN replace(arg1, '"', '') ELSE lower(arg1) END"""
+# As names in queries are looked up: mz_catalog is searched, too, although nothing is "visible" there.
+_PLACE: Final = "array_position(current_schemas(true), {}.nspname)"
+_EARLIER: Final = f"coalesce({_PLACE.format('m')}, CASE m.nspname WHEN 'mz_temp' THEN 0 END)"
 _REGCLASS: Final = f"""
     (SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
      WHERE {_NAME} IN (
             n.nspname || '.' || c.relname, current_database() || '.' || n.nspname || '.' || c.relname)
-        OR (c.relname = {_NAME}
-            AND pg_table_is_visible(c.oid))
+        OR (c.relname = {_NAME} AND (n.nspname = 'mz_temp' OR (
+            n.nspname = ANY (current_schemas(true)) AND NOT EXISTS (
+            SELECT 1 FROM pg_catalog.pg_class o JOIN pg_catalog.pg_namespace m ON m.oid = o.relnamespace
+            WHERE o.relname = c.relname AND {_EARLIER} < {_PLACE.format("n")}))))
      LIMIT 1)::regclass"""
 _REGNAMESPACE: Final = f"""
     (SELECT oid FROM pg_catalog.pg_namespace
      WHERE nspname = {_NAME})::regnamespace"""
+# PostgreSQL has functions that are not here, and clients compare with the oids of some: these are NULL.
+_REGPROC: Final = r"""
+    (SELECT min(oid) FROM pg_catalog.pg_proc
+     WHERE proname = btrim(btrim(regexp_replace(split_part(arg1, '(', 1), '^.*\.', '')), '"'))"""
 _DESCRIBED: Final = """
     CASE arg1
         WHEN 'pg_catalog.pg_class'::regclass THEN
@@ -161,6 +169,30 @@ _ANSWERS: Final[dict[str, tuple[_Answer, ...]]] = {
         for name, forms in PRIVILEGE_FUNCTIONS.items()
     },
 }
+
+
+def _registered(type_: str, found: str) -> str:
+    """The oid behind a text: digits are one already."""
+    return (
+        f"(CASE WHEN arg1 ~ '{_DIGITS}' THEN arg1::oid WHEN arg1 = '-' THEN 0::oid ELSE {found} END)::{type_}"
+    )
+
+
+_REGISTERED: Final = {
+    "regclass": _registered("regclass", f"_known_object({_REGCLASS}::oid, 'relation', arg1)"),
+    "regtype": _registered("regtype", "_known_object(_type_oid(arg1), 'type', arg1)"),
+    "regnamespace": _registered("regnamespace", f"_known_object({_REGNAMESPACE}::oid, 'schema', arg1)"),
+    "regproc": _registered("regproc", _REGPROC),
+}
+"""By the type that a text is cast to."""
+
+
+def registered(
+    clause: Clause, text: Expression, type_: SqlType, at: int, bind: Callable[[Clause, Syntax], Expression]
+) -> Expression:
+    """The cast of a text to a type whose values stand for names."""
+    answer = _Answer((TEXT,), _REGISTERED[type_.kind])
+    return _bound(clause, answer, [coerce(clause.planning, text, TEXT, at, explicit=True)], bind)
 
 
 def catalog_function(

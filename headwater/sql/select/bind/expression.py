@@ -342,7 +342,7 @@ def list_value(clause: Clause, syntax: ListOf, wanted: SqlType | None) -> Expres
         element = common_type(values, syntax.kind.upper(), syntax.at)
         elements = tuple(coerce(clause.planning, value, element, syntax.at) for value in values)
     else:
-        elements = tuple(cast_to(clause, value, element, syntax.at) for value in values)
+        elements = tuple(cast_to(clause, value, element, syntax.at, bind) for value in values)
     return ArrayOf(elements, element if syntax.kind == element.kind == "array" else make(element))
 
 

@@ -77,8 +77,9 @@ _ACL: Final = array_of(MZ_ACLITEM)
 FUNCTIONS: Final[tuple[Function, ...]] = (
     *(_answer(f"pg_{what}_is_visible", (OID,), BOOL, "({0} IS NOT NULL OR NULL)") for what in _VISIBLE),
     *_permitted(),
-    # Of has_table_privilege() and its kin (bind/privileges.py).
+    # Of has_table_privilege() and its kin (bind/privileges.py), and of casts to regclass and its kin.
     kernel_function("_known_object", (OID, TEXT, TEXT), OID, "hw_known_object"),
+    kernel_function("_type_oid", (TEXT,), OID, "hw_type_oid"),
     kernel_function("_known_privilege", (TEXT, TEXT), BOOL, "hw_known_privilege"),
     Function("pg_typeof", ("any",), TEXT, *both(_type_name)),
     kernel_function("format_type", (OID, INT4), TEXT, "hw_format_type"),

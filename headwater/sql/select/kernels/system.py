@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from headwater.core import pace
 from headwater.core.errors import UserError
-from headwater.core.types import FACTS, format_type, type_of_oid
+from headwater.core.types import FACTS, format_type, oid_of_name, type_of_oid
 from headwater.sql.select.kernels.kernel import Kernel, row_wise
 
 _ENCODINGS: Final = {0: "SQL_ASCII", 6: "UTF8", 8: "LATIN1"}
@@ -89,7 +89,13 @@ def _parse_ident(text: str) -> list[str]:
         rest = rest[1:]
 
 
-_UNKNOWN: Final = {"relation": "42P01", "schema": "3F000", "database": "3D000", "role": "42704"}
+_UNKNOWN: Final = {
+    "relation": "42P01",
+    "schema": "3F000",
+    "database": "3D000",
+    "role": "42704",
+    "type": "42704",
+}
 _PRIVILEGES: Final = {
     "relation": ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"),
     "schema": ("CREATE", "USAGE"),
@@ -122,6 +128,7 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     Kernel("hw_known_object", ("int8", "text", "text"), "int8", _known_object),
     Kernel("hw_known_privilege", ("text", "text"), "bool", _known_privilege),
     row_wise("hw_format_type", ("int8", "int4"), "text", _type_name, strict=False, raises=False),
+    row_wise("hw_type_oid", ("text",), "int8", oid_of_name, raises=False),
     row_wise("hw_encoding_name", ("int4",), "text", lambda number: _ENCODINGS.get(number, ""), raises=False),
     row_wise("hw_encoding_number", ("text",), "int4", _encoding_number, raises=False),
     row_wise("hw_size_pretty", ("int8",), "text", _size_pretty, raises=False),
