@@ -33,6 +33,8 @@ def _opened(scratch: Path, memory: str) -> duckdb.DuckDBPyConnection:
             "temp_directory": str(scratch),
             # A defect in one query of the engine is that query's error, and nobody else's.
             "disable_database_invalidation": True,
+            # Or what large texts took stays with DuckDB for ever.
+            "allocator_background_threads": True,
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
         },

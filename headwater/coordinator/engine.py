@@ -30,6 +30,7 @@ import structlog
 from headwater.coordinator import memory
 from headwater.coordinator.databases import Databases, Lease
 from headwater.coordinator.memory import OUT_OF_MEMORY, Account
+from headwater.coordinator.room import Room, no_room
 from headwater.coordinator.turns import Begun, Turns
 from headwater.core.errors import UserError
 from headwater.core.limits import (
@@ -58,6 +59,7 @@ class Engine:
         self.databases = Databases(scratch)
         self._for_files = Turns("duckdb-files", PEEKS_CONCURRENT_MAX, PEEKS_OF_ALL_MAX)
         self._for_others = Turns("duckdb", PEEKS_CONCURRENT_MAX, PEEKS_OF_ALL_MAX)
+        self._room = Room()
         self.left: set[asyncio.Task[None]] = set()  # queries that nobody waits for, and that have not ended
 
     async def run(
@@ -85,12 +87,13 @@ class Engine:
                     break
                 yield batch
         except (duckdb.Error, pa.ArrowException, OSError) as error:
-            raise translate(error, row_count, query.lease.account) from error
+            refusal = no_room() if query.refused else translate(error, row_count, query.lease.account)
+            raise refusal from error
         finally:
             query.close()
 
     async def _query(self) -> _Query:
-        return _Query(await self.databases.lease(memory.limited()), self.left)
+        return _Query(await self.databases.lease(memory.limited()), self._room, self.left)
 
     async def table(self, sql: str, schema: pa.Schema, tables: Mapping[str, pa.Table]) -> pa.Table:
         """The whole result at once."""
@@ -104,11 +107,13 @@ class Engine:
             told = query.stop.told(sql)
             await query.ended(await self._for_others.begin(_computed, query.lease, told, tables))
         except duckdb.Error as error:
-            raise translate(error, account=query.lease.account) from error
+            refusal = no_room() if query.refused else translate(error, account=query.lease.account)
+            raise refusal from error
         finally:
             query.close()
 
     def close(self) -> None:
+        self._room.close()
         self._for_files.close()
         self._for_others.close()
         for task in self.left:
@@ -119,15 +124,18 @@ class Engine:
 class _Query:
     """One query's cursor, and the means to end it."""
 
-    def __init__(self, lease: Lease, left: set[asyncio.Task[None]]) -> None:
+    def __init__(self, lease: Lease, room: Room, left: set[asyncio.Task[None]]) -> None:
         self.lease = lease
         self.stop = Stop()
+        self.refused = False  # there is no room for it in memory
+        self._room = room
         self._left = left
         self._deaf: asyncio.Future[Any] | None = None  # what has not heard that it was stopped
 
     async def ended(self, begun: Begun) -> Any:
         """What a thread has made; if we are cancelled, it is interrupted, or taken back if not begun."""
         work, running = begun.work, begun.running
+        self._room.begin(self)
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
@@ -141,6 +149,14 @@ class _Query:
             if running.done() and not running.cancelled():
                 running.exception()  # looked at, so that nobody complains
             raise
+        finally:
+            self._room.end(self)
+
+    def refuse(self) -> None:
+        """There is no room for it: it ends with an error, once it has heard."""
+        self.refused = True
+        self.stop.stop()
+        self.lease.cursor.interrupt()
 
     async def _interrupt(self, running: asyncio.Future[Any]) -> None:
         """To be called again and again: before the query has begun it is not heard."""

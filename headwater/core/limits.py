@@ -111,7 +111,7 @@ FOLDED_CHARACTERS_MAX = 16 * 1024
 """Arrays of a longer constant are not made while a query is planned, when nothing can end it."""
 KERNEL_TEMPLATE_CHARACTERS_MAX = 16 * 1024
 """The longest template of to_char and the like."""
-KERNEL_BATCH_BYTES_MAX = 1024 * 1024 * 1024
+KERNEL_BATCH_BYTES_MAX = 256 * 1024 * 1024
 """What a function of ours makes of one batch of rows, which DuckDB takes over with that lock held."""
 KERNEL_SLICE_BYTES_MAX = 1024 * 1024
 """Values of this size are made from Arrow's form, or put into it, at a time,"""
@@ -145,6 +145,10 @@ PLANNED_TEXT_RATIO = 8
 """a statement's text counts so often, for its plan."""
 LIMITED_DATABASES_MAX = 32
 """Roles with a limit of memory that may run statements at a time."""
+ROOM_BYTES_MAX = 3 * 1024 * 1024 * 1024
+"""While the environment has more than this in memory, queries that compute in it are ended;"""
+ROOM_CHECK_S = 0.05
+"""it is looked at so often while there are any."""
 INTERRUPT_S = 0.02
 """How often DuckDB is told that nobody waits for a query any more, until it has heard it."""
 INTERRUPTED_S_MAX = 0.1

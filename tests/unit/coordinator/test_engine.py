@@ -209,3 +209,27 @@ def test_a_defect_of_the_engine_is_one_querys_error_and_nobody_elses(tmp_path: P
         with pytest.raises(psycopg.errors.InternalError_, match="cannot be run on DuckDB"):
             session.execute(f"SELECT n, {FOUND}, {FOUND} FROM names".encode())
         assert session.execute("SELECT count(*) FROM names").fetchall() == [(5,)]
+
+
+def test_of_what_computes_without_room_in_memory_the_slowest_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwater.coordinator.room.ROOM_BYTES_MAX", 0)
+
+    async def rows(engine: Engine, sql: str) -> list[pa.RecordBatch]:
+        return [batch async for batch in engine.run(sql, SCHEMA, {})]
+
+    async def main() -> None:
+        engine = Engine(tmp_path)
+        slow = asyncio.create_task(rows(engine, ENDLESS))
+        await asyncio.sleep(0)  # it begins first
+        assert len(await rows(engine, "SELECT 1 AS n")) == 1
+        with pytest.raises(UserError, match="needs more memory than the server has for queries") as raised:
+            await asyncio.wait_for(slow, ANSWER_S_MAX)
+        assert raised.value.sqlstate == "53200"
+        # Who rests is not looked at, nor is anybody once there is room again.
+        monkeypatch.setattr("headwater.coordinator.room.ROOM_BYTES_MAX", 2**60)
+        assert len(await rows(engine, "SELECT count(*) AS n FROM range(100000000)")) == 1
+        engine.close()
+
+    asyncio.run(main())

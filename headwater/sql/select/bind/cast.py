@@ -91,7 +91,7 @@ def _at_once(value: Expression, target: SqlType) -> bool:
 
 
 def _name_of(clause: Clause, value: Expression) -> Expression:
-    """The name behind a regclass: asked of the catalog's own relation; digits when it has none, and `-` for 0."""
+    """The name behind a regclass, asked of the catalog's own relation; if there is none digits, `-` for 0."""
     table, column = _NAMED[value.type.kind]
     planning = clause.planning
     if value.type.kind == "regtype":

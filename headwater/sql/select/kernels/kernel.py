@@ -302,7 +302,7 @@ def _list_array(values: Iterable[Any], name: str) -> pa.Array:
 def _too_much() -> UserError:
     return UserError(
         f"the values of a batch of rows take more than {KERNEL_BATCH_BYTES_MAX // 2**20} MiB",
-        "54000",
+        "53200",
         hint="Ask for shorter values, or for fewer rows.",
     )
 
@@ -414,11 +414,13 @@ def _in_slices(function: Callable[..., pa.Array], given: list[pa.Array]) -> pa.A
     if size <= KERNEL_SLICE_BYTES_MAX or count == 1:
         return function(*given)
     step = max(count * KERNEL_SLICE_BYTES_MAX // size, 1)
-    parts = [
-        function(*[array.slice(at, step) for array in given]) for at in pace.paced(range(0, count, step))
-    ]
-    if sum(part.nbytes for part in parts) > KERNEL_BATCH_BYTES_MAX:
-        raise _too_much()
+    parts: list[pa.Array] = []
+    made_bytes = 0
+    for at in pace.paced(range(0, count, step)):
+        parts.append(function(*[array.slice(at, step) for array in given]))
+        made_bytes += parts[-1].nbytes
+        if made_bytes > KERNEL_BATCH_BYTES_MAX:
+            raise _too_much()
     return pa.concat_arrays(parts)
 
 
@@ -431,6 +433,8 @@ def duckdb_function(kernel: Kernel) -> Callable[..., pa.Array]:
             with running_for(statements):
                 given = [conform(array, name) for array, name in zip(arrays, names, strict=True)]
                 result = _in_slices(kernel.function, given)
+                if result.nbytes > KERNEL_BATCH_BYTES_MAX:
+                    raise _too_much()
                 return _interval_to_duckdb(result) if kernel.returns == "interval" else result
         except UserError as error:
             raise KernelError(marked_text(error)) from error

@@ -386,7 +386,21 @@ def test_values_of_a_batch_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(repeat(texts, pa.array([500, 500, 500], pa.int32()))) == 3
     with pytest.raises(UserError, match="take more than 0 MiB") as raised:
         repeat(texts, pa.array([500, 500, 501], pa.int32()))
-    assert raised.value.sqlstate == "54000"
+    assert raised.value.sqlstate == "53200"
+
+
+def test_what_is_made_of_long_values_slice_by_slice_has_the_same_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("headwater.sql.select.kernels.kernel.KERNEL_SLICE_BYTES_MAX", 100)
+    monkeypatch.setattr("headwater.sql.select.kernels.kernel.KERNEL_BATCH_BYTES_MAX", 1_000)
+    replace = duckdb_function(KERNELS_BY_NAME["hw_replace"])
+    number = pa.chunked_array([[0, 0, 0]])
+    texts = pa.chunked_array([["a" * 100] * 3])
+    old, short, long = (pa.chunked_array([[text] * 3]) for text in ("a", "bb", "bbbb"))
+    assert len(replace(number, texts, old, short)) == 3
+    with pytest.raises(KernelError, match="take more than 0 MiB"):
+        replace(number, texts, old, long)
 
 
 @pytest.mark.parametrize("last", ["100000000", "1e131000", "-100000000"])
