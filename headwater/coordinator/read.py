@@ -27,12 +27,13 @@ from headwater.catalog.state import CatalogState, Item
 from headwater.coordinator import memory
 from headwater.coordinator.progress import progress
 from headwater.coordinator.replacing import UNSTORED, how_to_replace
+from headwater.coordinator.small_reads import small
 from headwater.coordinator.tables import Seen, written
 from headwater.coordinator.timestamps import Choice, Hold, Isolation, choose
 from headwater.core.change import FileEntry, ReadPlan
 from headwater.core.clock import unique_name
 from headwater.core.errors import UserError
-from headwater.core.limits import COMPACTION_CHECK_S, SMALL_READ_BYTES_MAX
+from headwater.core.limits import COMPACTION_CHECK_S
 from headwater.core.protocol import Peek, PeekFile
 from headwater.core.quoting import quoted
 from headwater.core.relation import Relation
@@ -113,9 +114,6 @@ class PreparedRead:
         """The tables that statements write, as far as it reads them, and when."""
         read = [table for table in self.inputs.tables if written(table)]
         return {table.collection_id: Seen(self.ts, table.name) for table in read}
-
-    def bytes(self) -> int:
-        return sum(plan.bytes() for plan in self.plans.values())
 
     def close(self) -> None:
         self.hold.release()
@@ -478,8 +476,8 @@ class Reads:
                     hint="SET read_engine = auto. Spark reads it some changes after such rows are corrected.",
                 )
             return "duckdb"
-        small = wanted == "auto" and read.bytes() <= SMALL_READ_BYTES_MAX
-        if small or not only_files:
+        fits = wanted == "auto" and small(read.query, read.plans)
+        if fits or not only_files:
             return "duckdb"
         refusal = spark_sql.supported(read.query)
         if refusal is not None and wanted == "spark":

@@ -116,6 +116,14 @@ class ReadPlan:
         """Whether rows may have values that could not be stored."""
         return any(file.flawed for file in (*self.state, *self.tail))
 
+    @property
+    def plain(self) -> bool:
+        """Whether its rows are those of its files, whatever their values."""
+        tail = [file for file in self.tail if file.rows]
+        if not tail or self.discipline == "appended":
+            return True
+        return self.discipline == "counted" and not any(file.deletes for file in tail)
+
     def rows(self) -> int:
         """An upper bound of the rows."""
         return sum(file.rows for file in (*self.state, *self.tail))

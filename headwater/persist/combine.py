@@ -77,8 +77,7 @@ def relation_sql(
             for column in plan.relation.columns
         )
         return f"(SELECT {', '.join(typed)} WHERE false)"
-    deleting = any(file.deletes for file in tail)
-    if not tail or plan.discipline == "appended" or (plan.discipline == "counted" and not deleting):
+    if plan.plain:
         listed, mine = ", ".join(names), _falls_to(share, plan.relation, names)
         parts = [f"SELECT {listed} FROM {scan_files(store, part)}{mine}" for part in (state, tail) if part]
         return f"({' UNION ALL '.join(parts)})"

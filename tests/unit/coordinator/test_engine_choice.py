@@ -44,3 +44,30 @@ def test_a_small_read_that_needs_more_memory_goes_to_spark_if_no_row_was_sent(
         await refused(client, "SELECT count(*) FROM mz_tables", "53200")
 
     in_environment(tmp_path, story)
+
+
+def test_rows_that_are_only_counted_do_not_make_a_read_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(env: Environment) -> None:
+        client = await env.client()
+        await client.run("CREATE TABLE t (v int)")
+        await client.run("INSERT INTO t VALUES (7), (8), (NULL)")
+        await client.run("CREATE TABLE less (v int)")
+        await client.run("INSERT INTO less VALUES (7), (8)")
+        # What takes rows away is matched with them by their values.
+        await client.run("DELETE FROM less WHERE v = 7")
+        monkeypatch.setattr("headwater.coordinator.small_reads.SMALL_READ_BYTES_MAX", 0)
+        reads = env.coordinator.reads
+
+        async def spark(read: PreparedRead) -> AsyncIterator[pa.RecordBatch]:
+            yield pa.RecordBatch.from_arrays([pa.array([-1], pa.int64())], ["n"])
+
+        reads._on_spark = spark  # type: ignore[method-assign]
+        assert await client.run("SELECT count(*) AS n FROM t") == [(3,)]
+        assert await client.run("SELECT count(*) AS n FROM (SELECT v FROM t) AS s") == [(3,)]
+        assert await client.run("SELECT count(v) AS n FROM t") == [(-1,)]
+        assert await client.run("SELECT count(*) AS n FROM t WHERE v = 7") == [(-1,)]
+        assert await client.run("SELECT count(*) AS n FROM less") == [(-1,)]
+
+    in_environment(tmp_path, story)
