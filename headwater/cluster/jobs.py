@@ -7,6 +7,7 @@ cheaper per tick than going through a DataFrame.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from enum import StrEnum
@@ -75,10 +76,19 @@ class Jobs:
                 raise result.error
         return list(results)
 
-    def warm(self) -> None:
-        """Let Spark begin what it begins with its first job, before a tick waits for it."""
+
+def warm(context: SparkContext) -> None:
+    """Begin what Spark begins with its first job, all Python workers among it, before anybody waits for it.
+
+    Beside whatever else is started: most of the time it is Python that imports what tasks need.
+    """
+    tasks = [GroupTask("", ())] * context.defaultParallelism
+
+    def run() -> None:
         with suppress(HeadwaterError, DriverLost):  # whoever has work to do will say it
-            self.run([GroupTask("", ())], Pool.TICKS)
+            Jobs(context).run(tasks, Pool.TICKS)
+
+    threading.Thread(target=run, name="warm", daemon=True).start()
 
 
 def driver_gone(context: SparkContext) -> bool:
@@ -107,4 +117,4 @@ def root_cause(error: Py4JJavaError) -> str:
     return text.rsplit("Exception: ", 1)[-1][:500]
 
 
-__all__ = ["DriverLost", "HeadwaterError", "Jobs", "Pool", "driver_gone", "root_cause"]
+__all__ = ["DriverLost", "HeadwaterError", "Jobs", "Pool", "driver_gone", "root_cause", "warm"]

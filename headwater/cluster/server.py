@@ -20,7 +20,7 @@ from typing import Any
 import structlog
 
 from headwater.cluster.ingestion import START_AGAIN, Ingestion
-from headwater.cluster.jobs import Jobs
+from headwater.cluster.jobs import Jobs, warm
 from headwater.cluster.kernels_spark import prepare
 from headwater.cluster.maintenance import Maintenance
 from headwater.cluster.read import Reader, no_thread
@@ -316,7 +316,7 @@ def run_cluster(options: ClusterOptions) -> None:
     scratch = cluster_scratch(options.data_dir, options.name)
     for folder in (scratch, spill_folder(options.data_dir)):
         shutil.rmtree(folder, ignore_errors=True)  # what a process that was killed has left
-    spark = build_session(options.spark, scratch)
+    spark = build_session(options.spark, scratch, warm)
     prepare(spark)
     ledger = open_ledger(options.data_dir, f"cluster-{options.name}")
     store = open_store(options.data_dir)
@@ -338,7 +338,6 @@ def run_cluster(options: ClusterOptions) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: cluster.stopped.set())
     threading.Thread(target=_accept, args=(sock, cluster), name="accept", daemon=True).start()
-    threading.Thread(target=shared.jobs.warm, name="warm", daemon=True).start()
     log.info("cluster ready", cluster=options.name, listen=str(options.listen), spark=options.spark.master)
     cluster.stopped.wait()
     sock.close()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pyspark
 from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -58,8 +60,13 @@ def find_archive(folder: Path) -> Path | None:
     return next((path for path in found if path.name == archive_name(path.stat().st_size)), None)
 
 
-def build_session(options: SparkOptions, scratch: Path) -> SparkSession:
-    """Start the driver; the options' settings override any default of ours."""
+def build_session(
+    options: SparkOptions, scratch: Path, begun: Callable[[SparkContext], None] = lambda _: None
+) -> SparkSession:
+    """Start the driver; the options' settings override any default of ours.
+
+    `begun` is called once there can be jobs; what queries need takes longer.
+    """
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
@@ -71,7 +78,7 @@ def build_session(options: SparkOptions, scratch: Path) -> SparkSession:
     # One place more than processors: a tick then never waits for the end of a chunk of a snapshot.
     places = f"local[{(os.cpu_count() or 1) + 1}]"
     master = places if options.master == SPARK_MASTER else options.master
-    builder = SparkSession.builder.master(master).appName("headwater")
+    conf = SparkConf().setMaster(master).setAppName("headwater")
     settings = {
         **_DEFAULTS,
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
@@ -83,10 +90,12 @@ def build_session(options: SparkOptions, scratch: Path) -> SparkSession:
     if archive is not None:
         given = settings.get(_JAVA_OPTIONS, "")
         settings[_JAVA_OPTIONS] = f"-XX:SharedArchiveFile={archive} {given}".rstrip()
-    for key, value in settings.items():
-        builder = builder.config(key, value)
+    conf.setAll(list(settings.items()))
     try:
-        session = builder.getOrCreate()
+        context = SparkContext.getOrCreate(conf)
+        context.setLogLevel("FATAL")  # errors reach users and our own log in words
+        begun(context)
+        session = SparkSession.builder.config(conf=conf).getOrCreate()
     except (PySparkException, Py4JError) as error:
         cause = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UserError(
@@ -94,5 +103,4 @@ def build_session(options: SparkOptions, scratch: Path) -> SparkSession:
             "58000",
             hint="Run `headwater doctor`; if all is well there, look at --spark-master and --spark-conf.",
         ) from error
-    session.sparkContext.setLogLevel("FATAL")  # errors reach users and our own log in words
     return session

@@ -338,8 +338,12 @@ def _per_page(pages: int, tuples: int) -> float:
 
 
 def _step(pages: int, tuples: int, rows: int) -> int:
-    """How many pages are about `rows` rows, and not too many or too few to be worth a chunk."""
-    return min(max(_PAGES_MIN, int(rows / _per_page(pages, tuples))), _PAGES_MAX)
+    """How many pages are about `rows` rows, and not too many or too few to be worth a chunk.
+
+    Chunks of a table are of one size: with a small one at its end others would wait for the one before.
+    """
+    most = min(max(_PAGES_MIN, int(rows / _per_page(pages, tuples))), _PAGES_MAX)
+    return max(_PAGES_MIN, -(-pages // max(-(-pages // most), 1)))
 
 
 def _ranges(pages: int, tuples: int, step: int) -> list[tuple[int, int, int]]:
