@@ -7,11 +7,13 @@ touched must come to have exactly the rows of there.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
 from tests.mysql.database import Database
 from tests.mysql.following import Following, following
+from tests.mysql.randomized import Far
 from tests.support.mysql import MysqlServer
 from tests.support.server import HeadwaterServer
 
@@ -26,11 +28,80 @@ def of_mariadb(mariadb: MysqlServer) -> Iterator[Database]:
     made.close()
 
 
+@pytest.fixture
+def far(upstream: MysqlServer) -> Iterator[Far]:
+    with closing(Far(upstream)) as made, closing(made.proxy):
+        yield made
+
+
 def followed(here: Following, *names: str) -> None:
     for name in names:
         here.create_table(name)
     for name in names:
         here.follows(name)
+
+
+AWAY = {
+    # Under another name, and back, beside something else that is altered
+    "renamed": (
+        "(id int PRIMARY KEY, a varchar(20), KEY i (a))",
+        "ALTER TABLE renamed RENAME INDEX i TO j, RENAME TO another",
+        "INSERT INTO another VALUES (7, 'written there')",
+        "ALTER TABLE another RENAME INDEX j TO i, RENAME = renamed",
+    ),
+    # What a column is generated from becomes another number, and is not taken
+    "made": (
+        "(id decimal(5,2), g double AS (id * 1) STORED, a varchar(20))",
+        "SET SESSION sql_mode = ''",
+        "ALTER TABLE made MODIFY id int",
+    ),
+    # Rows that are alike in the key for a while
+    "lifted": (
+        "(id int PRIMARY KEY, a varchar(20))",
+        "ALTER TABLE lifted DROP PRIMARY KEY",
+        "INSERT INTO lifted VALUES (1, 'another')",
+        "DELETE FROM lifted WHERE a = 'one'",
+        "ALTER TABLE lifted ADD PRIMARY KEY (id)",
+    ),
+    "loose": (
+        "(id int NOT NULL, a varchar(20), UNIQUE KEY k (id))",
+        "DROP INDEX k ON loose",
+        "INSERT INTO loose VALUES (1, 'another')",
+        "DELETE FROM loose WHERE a = 'one'",
+        "CREATE UNIQUE INDEX k ON loose (id)",
+    ),
+    # A key has no NULLs
+    "keyed": (
+        "(id int, n int, a varchar(20))",
+        "SET SESSION sql_mode = ''",
+        "ALTER TABLE keyed ADD PRIMARY KEY (n)",
+    ),
+}
+
+
+def test_what_was_altered_while_nobody_read_the_log_is_followed(server: HeadwaterServer, far: Far) -> None:
+    tables = [f"CREATE TABLE {name} {columns}" for name, (columns, *_) in AWAY.items()]
+    filled = [
+        "INSERT INTO renamed VALUES (1, 'one')",
+        "INSERT INTO made (id, a) VALUES (1.5, 'one')",
+        "INSERT INTO keyed VALUES (1, NULL, 'one')",
+        "INSERT INTO lifted VALUES (1, 'one')",
+        "INSERT INTO loose VALUES (1, 'one')",
+    ]
+    with following(server, far, *tables, *filled) as here:
+        for name in AWAY:
+            here.create_table(name, options="EXCLUDE COLUMNS (id)" if name == "made" else "")
+        for name in AWAY:
+            here.follows(name, columns="g, a" if name == "made" else "*")
+        far.proxy.refuse()
+        for name, (_, *statements) in AWAY.items():
+            if name == "keyed" and far.server.flavour == "mysql":
+                continue  # which refuses it
+            far.run(*statements)
+        far.run("SET SESSION sql_mode = DEFAULT")
+        far.proxy.accept()
+        for name in AWAY:
+            here.follows(name, columns="g, a" if name == "made" else "*")
 
 
 def test_a_table_that_changes_places_with_a_partition_has_its_rows(

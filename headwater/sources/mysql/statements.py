@@ -20,6 +20,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import pairwise
 from typing import Final
 
 Name = tuple[str, str]
@@ -141,6 +142,11 @@ def _dropped(rest: list[_Token], words: list[str], schema: str, shown: str) -> S
         return Statement(Effect.DROPPED, tuple(_names(rest, _after(words, 1), schema)), shown)
     if words[:1] in (["database"], ["schema"]):
         return _schema_dropped(rest, _after(words, 1), shown)
+    if words[:1] == ["index"] and "on" in words:
+        table, _ = _name(rest, words.index("on") + 1, schema)
+        return Statement(
+            Effect.ALTERED, (table,), shown, frozenset(("drop", *(t.name.lower() for t in rest)))
+        )
     return None
 
 
@@ -151,11 +157,9 @@ def _schema_dropped(rest: list[_Token], place: int, shown: str) -> Statement | N
 def _altered(rest: list[_Token], words: list[str], schema: str, shown: str) -> Statement:
     table, after = _name(rest, _after(words, words.index("table") + 1), schema)
     tail = words[after:]
-    if "rename" in tail:
-        place = tail.index("rename") + 1
-        if tail[place : place + 1] and tail[place] not in ("column", "index", "key"):
-            place += 1 if tail[place] in ("to", "as") else 0
-            other, _ = _name(rest, after + place, schema)
+    for place, (word, behind) in enumerate(pairwise(tail), after + 1):
+        if word == "rename" and behind not in ("column", "index", "key"):
+            other, _ = _name(rest, place + (behind in ("to", "as", "=")), schema)
             return Statement(Effect.RENAMED, (table, other), shown)
     said = frozenset(token.name.lower() for token in rest[after:])
     tables = [table]
@@ -166,13 +170,20 @@ def _altered(rest: list[_Token], words: list[str], schema: str, shown: str) -> S
     if "ignore" in words[:2]:  # MariaDB then deletes rows that are in the way of a key
         return Statement(Effect.ALTERED, tuple(tables), shown, said | {"ignore"}, rows=True)
     parts = not _AS_SUCH.isdisjoint(tail)
-    rows = (parts and not _PARTS.isdisjoint(tail)) or not _COLUMNS.isdisjoint(tail)
+    # A primary key takes its columns' NULLs away, for which a lenient MariaDB puts other values.
+    rows = (parts and not _PARTS.isdisjoint(tail)) or not (_COLUMNS | {"primary"}).isdisjoint(tail)
     return Statement(Effect.ALTERED, tuple(tables), shown, said, rows)
 
 
 def partitions(statement: Statement) -> bool:
     """Whether an ALTER TABLE is about rows as such, whatever columns it names."""
     return not _AS_SUCH.isdisjoint(statement.words)
+
+
+def lifts(statement: Statement, primary: bool) -> bool:
+    """Whether rows may have been alike in a primary key for a while, or in another one."""
+    kinds = ("primary",) if primary else ("index", "key", "constraint")
+    return "drop" in statement.words and not statement.words.isdisjoint(kinds)
 
 
 def _tokens(text: str) -> Iterator[_Token]:

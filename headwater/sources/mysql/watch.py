@@ -20,7 +20,7 @@ from headwater.sources.mysql.altered import changed
 from headwater.sources.mysql.facts import Flavour, TableFacts
 from headwater.sources.mysql.gtid import parse_gtids
 from headwater.sources.mysql.spool import Remark
-from headwater.sources.mysql.statements import Effect, Name, Statement, partitions
+from headwater.sources.mysql.statements import Effect, Name, Statement, lifts, partitions
 from headwater.sources.mysql.trouble import READ_AGAIN
 
 _DROPPED: Final = "table was dropped: `{}`.`{}`"
@@ -102,7 +102,11 @@ def verdict(export: Export, remarks: Iterable[Remark], facts: TableFacts | None)
 
 def _other_rows(statement: Statement, export: Export) -> bool:
     """Whether an ALTER TABLE that leaves the shape as it was may have changed what we have."""
+    if export.discipline == "keyed" and lifts(statement, export.pinned.constraints[0]["primary"]):
+        return True
     if not statement.rows:
         return False
+    if any(column["generated"] for column in export.pinned.columns):
+        return True  # what it is made of need not be taken
     names = {column["name"].lower() for column in export.pinned.columns}
     return partitions(statement) or not names.isdisjoint(statement.words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.sources.mysql.statements import Effect, partitions, read_statement
+from headwater.sources.mysql.statements import Effect, lifts, partitions, read_statement
 
 NAMED = [
     ("TRUNCATE TABLE `a`.`b`", Effect.TRUNCATED, (("a", "b"),)),
@@ -24,6 +24,9 @@ NAMED = [
     ),
     ("ALTER TABLE t RENAME TO s.u", Effect.RENAMED, (("db", "t"), ("s", "u"))),
     ("ALTER TABLE t RENAME AS u", Effect.RENAMED, (("db", "t"), ("db", "u"))),
+    ("DROP INDEX IF EXISTS `k` ON s.t", Effect.ALTERED, (("s", "t"),)),
+    ("ALTER TABLE t RENAME = u", Effect.RENAMED, (("db", "t"), ("db", "u"))),
+    ("ALTER TABLE t RENAME INDEX i TO j, RENAME u", Effect.RENAMED, (("db", "t"), ("db", "u"))),
     ("/* of */ ALTER ONLINE TABLE s.t ADD COLUMN `drop` int", Effect.ALTERED, (("s", "t"),)),
     ("# a remark\nALTER TABLE t ENGINE = InnoDB", Effect.ALTERED, (("db", "t"),)),
     ("ALTER TABLE p EXCHANGE PARTITION a WITH TABLE s.x", Effect.ALTERED, (("db", "p"), ("s", "x"))),
@@ -83,6 +86,7 @@ def test_what_leaves_rows_as_they_are_does_not_matter(text: str) -> None:
         ("ALTER TABLE t TRUNCATE PARTITION p", True),
         ("ALTER TABLE t ADD PARTITION (PARTITION p VALUES LESS THAN (3))", False),
         ("ALTER TABLE t ADD UNIQUE (c)", False),
+        ("ALTER TABLE t ADD PRIMARY KEY (c)", True),
         ("ALTER IGNORE TABLE t ADD UNIQUE (c)", True),
         ("ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4", True),
     ],
@@ -97,6 +101,23 @@ def test_partitions_are_about_rows_whatever_columns_are_named() -> None:
     found = read_statement("db", "ALTER TABLE t DROP PARTITION p", folded=False)
     assert found is not None
     assert partitions(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "primary", "other"),
+    [
+        ("ALTER TABLE t DROP PRIMARY KEY", True, True),
+        ("DROP INDEX `PRIMARY` ON t", True, True),
+        ("DROP INDEX k ON t", False, True),
+        ("ALTER TABLE t DROP CONSTRAINT k", False, True),
+        ("ALTER TABLE t DROP COLUMN c", False, False),
+        ("ALTER TABLE t ADD PRIMARY KEY (a)", False, False),
+    ],
+)
+def test_a_key_is_lifted_by_what_drops_one(text: str, primary: bool, other: bool) -> None:
+    found = read_statement("db", text, folded=False)
+    assert found is not None
+    assert (lifts(found, primary=True), lifts(found, primary=False)) == (primary, other)
 
 
 def test_names_are_in_lower_case_where_the_server_keeps_them_so() -> None:
