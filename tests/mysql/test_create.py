@@ -19,7 +19,10 @@ from tests.support.server import HeadwaterServer
 
 PREFIX = "MYSQL source validation: "
 PROGRESS = {
-    "mysql": [("source_id_lower", "uuid"), ("source_id_upper", "uuid"), ("transaction_id", "uint8")],
+    "mysql": [
+        *(("source_id_lower", "uuid"), ("source_id_upper", "uuid")),
+        *(("transaction_id", "uint8"), ("tag", "text")),
+    ],
     "mariadb": [("domain_id", "uint4"), ("server_id", "uint4"), ("sequence_number", "uint8")],
 }
 

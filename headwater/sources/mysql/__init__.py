@@ -8,7 +8,8 @@ gtid.py frontier.py position.py   sets of transactions: where a source stands, a
 protocol.py stream.py expand.py   the binary log as it comes: packets, checksums, compression
 events.py transactions.py table_map.py   what is in it: events, transactions, shapes of tables
 rows.py tuples.py row_values.py temporal.py decimals.py charsets.py json_binary.py   changes of rows
-reader.py spool.py             who receives it; whole transactions, in memory and in files
+history.py                     whether a server's transactions are those that were read
+reader.py spool.py             who receives the log; whole transactions, in memory and in files
 statements.py watch.py         what statements do to tables that no change of a row tells of
 decode.py values.py            a stretch of the log -> changes in stored form
 snapshot.py ranges.py relay.py results.py   rows as of one set of transactions, by ranges of keys

@@ -19,7 +19,7 @@ from headwater.core.quoting import backquoted
 from headwater.core.types import UUID
 from headwater.sources.contract import Pinned
 from headwater.sources.mysql import table_map as kinds
-from headwater.sources.mysql.facts import ColumnFacts, KeyFacts, TableFacts
+from headwater.sources.mysql.facts import ENGINE, ColumnFacts, KeyFacts, TableFacts
 from headwater.sources.mysql.server import FULL, METADATA
 from headwater.sources.mysql.table_map import MapColumn, TableMap
 
@@ -73,6 +73,8 @@ def changed(pinned: Pinned, table: TableFacts | None) -> str | None:
     schema, name = pinned.reference["schema"], pinned.reference["table"]
     if table is None:
         return dropped(schema, name)
+    if table.engine.lower() != ENGINE.lower():
+        return f"{_PREFIX}table {name} is kept by {table.engine or 'no known engine'} now"
     found = {column.name: column for column in table.columns}
     by_place = pinned.reference["metadata"] != FULL
     for column in pinned.columns:

@@ -17,6 +17,9 @@ from typing import Any, Final, Literal
 
 Flavour = Literal["mysql", "mariadb"]
 
+ENGINE: Final = "InnoDB"
+"""The one whose tables can be read as they were at one moment."""
+
 _LABELLED: Final = ("enum", "set")
 _LABEL: Final = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
 _ESCAPED: Final = re.compile(r"''|\\(.)", re.DOTALL)
@@ -83,7 +86,7 @@ class TableFacts:
     name: str
     columns: tuple[ColumnFacts, ...]
     keys: tuple[KeyFacts, ...] = ()
-    engine: str = "InnoDB"
+    engine: str = ENGINE
     rows_estimate: int = 0
     cascades: tuple[str, ...] = ()  # foreign keys that change its rows, where that is not logged
 
@@ -102,6 +105,11 @@ class ServerFacts:
     def title(self) -> str:
         """In messages: MariaDB 10.11.6."""
         return f"{'MariaDB' if self.flavour == 'mariadb' else 'MySQL'} {'.'.join(map(str, self.version))}"
+
+    @property
+    def identity(self) -> str:
+        """What no other server of a replication is called."""
+        return self.variables.get("server_uuid") or str(self.server_id)
 
     @property
     def executed(self) -> str:

@@ -2,8 +2,8 @@
 
 Servers that have taken over from each other have the same transactions under the same names, so a source
 goes on at any of them that has all it has read.  Names alone do not tell a server whose log was thrown away
-and that has counted from one again, so the newest transaction that was read is kept with the time of its
-commit, and must be the same when it is met again.
+and that has counted from one again, so the newest transaction is kept with the time of its commit, and must
+be the same when it is met again (history.py).
 
 A source that begins anew, because what it had read cannot be continued, does so as another generation of
 itself.
@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from headwater.core.frontier import Frontier
 from headwater.core.relation import Column
-from headwater.core.types import UINT4, UINT8, UUID
+from headwater.core.types import TEXT, UINT4, UINT8, UUID
 from headwater.sources.mysql.facts import Flavour
 from headwater.sources.mysql.gtid import GtidPosition, GtidSet, parse_gtids
 
@@ -29,6 +29,8 @@ class Last(NamedTuple):
 
     gtid: str
     time_us: int  # of its commit, as exactly as the server says it
+    server: str  # which has sent it
+    place: int  # in a file of that server's log
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class GtidFrontier:
     """All these transactions have been read, and no others."""
 
     gtids: GtidSet | GtidPosition
-    last: Last | None = None  # the newest that was read
+    last: Last | None = None  # the newest that was read, or was there when reading began
     generation: int = 0  # how often the source has begun anew
 
     @property
@@ -109,30 +111,35 @@ def progress_columns(options: Mapping[str, Any]) -> tuple[Column, ...]:
         Column("source_id_lower", UUID, False),
         Column("source_id_upper", UUID, False),
         Column("transaction_id", UINT8),
+        Column("tag", TEXT),
     )
 
 
 def progress_rows(frontier: Any) -> list[tuple[Any, ...]]:
     """MariaDB: the last transaction of each domain.  MySQL: the next of each server; 0 for those between.
 
-    Tagged transactions of a server are numbered on their own, and are not in its row.
+    Tagged transactions of a server are numbered on their own: each tag has a row behind those that tile the
+    servers.
     """
     gtids = GtidFrontier.from_json(frontier).gtids
     if isinstance(gtids, GtidPosition):
         return [(int(domain), server, number) for domain, (number, server) in gtids.last.items()]
-    rows: list[tuple[str, str, int]] = []
+    rows: list[tuple[str, str, int, str | None]] = []
+    tagged: list[tuple[str, str, int, str | None]] = []
     begin = 0
     for source, intervals in gtids.intervals.items():
-        if ":" in source:
+        server, _, tag = source.partition(":")
+        if tag:
+            tagged.append((server, server, intervals[-1][1] + 1, tag))
             continue
         place = int(source.replace("-", ""), 16)
         if begin < place:
-            rows.append((_uuid(begin), _uuid(place - 1), 0))
-        rows.append((source, source, intervals[-1][1] + 1))
+            rows.append((_uuid(begin), _uuid(place - 1), 0, None))
+        rows.append((source, source, intervals[-1][1] + 1, None))
         begin = place + 1
     if begin < _UUIDS:
-        rows.append((_uuid(begin), _uuid(_UUIDS - 1), 0))
-    return rows
+        rows.append((_uuid(begin), _uuid(_UUIDS - 1), 0, None))
+    return [*rows, *tagged]
 
 
 def _uuid(number: int) -> str:

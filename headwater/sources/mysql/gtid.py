@@ -110,6 +110,14 @@ class GtidSet:
         }
         return GtidSet({source: intervals for source, intervals in left.items() if intervals})
 
+    def newest(self, server: str) -> GtidSet:
+        """One of them: the last of a server's own, or if there is none of another's."""
+        for source in (server, *self.intervals):
+            if source in self.intervals:
+                last = self.intervals[source][-1][1]
+                return GtidSet({source: ((last, last),)})
+        return GtidSet()
+
     def with_gtids(self, gtids: Iterable[Gtid]) -> GtidSet:
         """These as well."""
         found: dict[str, list[Interval]] = {}
@@ -178,6 +186,12 @@ class GtidPosition:
         for domain, (number, server) in newest.last.items():
             last[domain] = (number - 1, server)
         return GtidPosition({domain: gtid for domain, gtid in last.items() if gtid[0]})
+
+    def newest(self, server: int) -> GtidPosition:
+        """The last of one domain: that of a server's own, or if there is none of another's."""
+        for domain, last in sorted(self.last.items(), key=lambda item: item[1][1] != server):
+            return GtidPosition({domain: last})
+        return GtidPosition()
 
     def with_gtids(self, gtids: Iterable[Gtid]) -> GtidPosition:
         """Up to these as well."""

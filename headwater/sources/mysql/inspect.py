@@ -97,7 +97,7 @@ def _examine(session: Connection[Any], name: str | None) -> Examination:
     error = settings_error(server)
     if error is not None:
         raise error
-    rights = _rights(session, server)
+    rights = rights_of(session, server)
     if not rights.grants.has("REPLICATION SLAVE"):
         refuse_privileges(server.user, [("REPLICATION SLAVE", "*.*")])
     where = _WHERE if name is None else f"{_WHERE} AND table_name = {session.literal(name)}"
@@ -130,7 +130,8 @@ def _cascades(session: Connection[Any], schema: str, name: str) -> tuple[str, ..
     return tuple(key.replace("``", "`") for key in _CASCADE.findall(statement))
 
 
-def _rights(session: Connection[Any], server: ServerFacts) -> Rights:
+def rights_of(session: Connection[Any], server: ServerFacts) -> Rights:
+    """What our user may do there, and what it can know of what is logged; errors are the driver's."""
     with session.cursor() as cursor:
         cursor.execute("SHOW GRANTS")
         grants = Grants.parse(row[0] for row in cursor.fetchall())

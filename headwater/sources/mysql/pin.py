@@ -28,13 +28,13 @@ from headwater.core.relation import Column, Relation
 from headwater.core.types import TEXT
 from headwater.sources.column_options import check_named, named_by_both, refuse_both
 from headwater.sources.contract import Pinned, Reference
-from headwater.sources.mysql.facts import ColumnFacts, KeyFacts, ServerFacts, TableFacts
+from headwater.sources.mysql.facts import ENGINE, ColumnFacts, KeyFacts, ServerFacts, TableFacts
 from headwater.sources.mysql.grants import Grants
 from headwater.sources.mysql.server import FULL, METADATA, METADATA_VERSION_MIN
 from headwater.sources.mysql.types import sql_type, text_allowed
 
 PREFIX: Final = "MYSQL source validation: "
-ENGINE: Final = "InnoDB"
+UNLOGGED: Final = "changes of table {} are not in the upstream's binary log"
 
 _Part = Mapping[str, Any]
 """What is said of a column or a key."""
@@ -243,7 +243,7 @@ def _check_followed(whole: Pinned) -> None:
         )
     if said["unlogged"]:
         raise UserError(
-            f"{PREFIX}changes of table {_name(whole)} are not in the upstream's binary log",
+            f"{PREFIX}{UNLOGGED.format(_name(whole))}",
             "55000",
             detail=f"The server leaves database {said['schema']} out ({said['unlogged']}).",
             hint=f"Change {said['unlogged']} in the upstream's option file, and restart it.",

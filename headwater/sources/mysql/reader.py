@@ -14,14 +14,15 @@ Servers that have taken over from each other have the same transactions, so the 
 One that lacks what was read, or has thrown away what comes next, is an error and never a gap: nothing leads
 from there to here, until the source is told to begin anew as another generation of itself.
 
-Not here: decoding (decode.py), statements beside rows (watch.py), snapshots (snapshot.py).
+Not here: which server that is (history.py), decoding (decode.py), statements beside rows (watch.py),
+snapshots (snapshot.py).
 """
 
 from __future__ import annotations
 
 import secrets as chance
 import threading
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,33 +35,28 @@ from headwater.core.frontier import Frontier
 from headwater.core.limits import (
     BINLOG_READ_S,
     BINLOG_SILENCE_S_MAX,
-    UPSTREAM_VALIDATE_S_MAX,
 )
 from headwater.sources.contract import Export, Looked, Options, ReadPart, Secrets, Waits
 from headwater.sources.mysql.connection import close, connect
 from headwater.sources.mysql.facts import ServerFacts
-from headwater.sources.mysql.frontier import GtidFrontier, Last, gtids_of
+from headwater.sources.mysql.frontier import GtidFrontier, gtids_of
 from headwater.sources.mysql.gtid import Gtid, GtidPosition, GtidSet, parse_gtids
-from headwater.sources.mysql.inspect import table_facts
-from headwater.sources.mysql.protocol import Damaged, Diverged, Purged, StreamError
-from headwater.sources.mysql.server import configuration, server_facts
-from headwater.sources.mysql.spool import Spool, Transaction
+from headwater.sources.mysql.history import PURGED, Gtids, History, ended
+from headwater.sources.mysql.inspect import rights_of, table_facts
+from headwater.sources.mysql.pin import UNLOGGED
+from headwater.sources.mysql.protocol import StreamError
+from headwater.sources.mysql.server import check_place, configuration, place_of, server_facts
+from headwater.sources.mysql.spool import Spool
 from headwater.sources.mysql.statements import Name
 from headwater.sources.mysql.stream import BinlogStream, open_stream
-from headwater.sources.mysql.transactions import begun
+from headwater.sources.mysql.transactions import Transaction
 from headwater.sources.mysql.trouble import AGAIN, DRIVER_ERRORS, NAMESPACE, RESYNC, trouble
-from headwater.sources.mysql.watch import doubted, table_of, verdict
+from headwater.sources.mysql.watch import Doubt, doubted, table_of, verdict
 from headwater.sources.stretches import Shown
 from headwater.sources.unshown import Unshown
 
 log = structlog.get_logger("mysql")
 
-_PURGED: Final = "mysql server does not have the binlog available at the requested gtid set"
-_BEHIND: Final = "mysql server binlog frontier at {} is beyond required frontier {}"
-_AGAIN: Final = (
-    "mysql server binlog has another transaction {} than was read: its binary log was thrown away, and counts"
-    " from one again"
-)
 _OTHER: Final = "the connection leads to a {} server now, and the source was made of a {} server"
 _FALLEN: Final = "received out of order gtids: transaction {} came after number {} of its domain"
 _STRICT: Final = (
@@ -72,8 +68,6 @@ _HIDDEN: Final = (
     " Tables go on once that is over."
 )
 _SERVER_ID_MIN: Final = 524_000
-_SAME_US: Final = 10_000_000
-Gtids = GtidSet | GtidPosition
 
 
 class MysqlReader:
@@ -105,14 +99,20 @@ class MysqlReader:
         self._thread: threading.Thread | None = None
         self._scratch = scratch
         self._watched: frozenset[Name] | None = None  # None: all tables
+        self._server_name = ""
         self._last = stands_at.last if isinstance(stands_at, GtidFrontier) else None
         self._control = connect(options["connection"], secrets, answer_s_max=BINLOG_SILENCE_S_MAX)
         try:
             facts = self._server()
+            self._place, self._rights = place_of(self._control), rights_of(self._control, facts)
             executed = parse_gtids(facts.flavour, facts.executed)
             begin = executed if stands_at is None else gtids_of(stands_at)
+            history = History(self._sent, facts)
             if isinstance(stands_at, GtidFrontier):
-                self._check_history(facts, stands_at, executed)
+                history.check(stands_at)
+            else:
+                self._last = history.newest()
+            self._server_name = facts.identity
             self._folded = facts.variables.get("lower_case_table_names", "0") != "0"
             self._begin(begin)
         except DRIVER_ERRORS as error:
@@ -121,7 +121,7 @@ class MysqlReader:
         except BaseException:
             self.close()
             raise
-        self.start: Frontier = GtidFrontier(begin, None, self._generation)
+        self.start: Frontier = GtidFrontier(begin, self._last, self._generation)
 
     # Opening
 
@@ -139,69 +139,18 @@ class MysqlReader:
             raise TransientError(f"{NAMESPACE}: {message}", hint)
         return facts
 
-    def _check_history(self, facts: ServerFacts, stands_at: GtidFrontier, executed: Gtids) -> None:
-        """The server has what was read, and what comes next."""
-        here = GtidFrontier(executed)
-        if not stands_at <= here:
-            raise DefiniteError("", str(stands_at), _BEHIND.format(here, stands_at), RESYNC)
-        purged = facts.variables.get("gtid_purged")
-        if purged is not None and not GtidFrontier(GtidSet.parse(purged)) <= stands_at:
-            raise DefiniteError("", str(stands_at), _PURGED, RESYNC)
-        if stands_at.last is not None:
-            self._check_last(stands_at, stands_at.last, None if purged is None else GtidSet.parse(purged))
-
-    def _check_last(self, stands_at: GtidFrontier, last: Last, purged: GtidSet | None) -> None:
-        """A server whose log was thrown away counts from one again: is what was read last what it was?"""
-        again, before = parse_gtids(stands_at.flavour, last.gtid), stands_at.gtids
-        if isinstance(again, GtidPosition) and isinstance(before, GtidPosition):
-            found = self._first(before.without(again), again.last)
-            if found is None or found.gtid not in again:  # it has thrown that one away
-                return
-            # Of a transaction that it has from another server it may have noted another second.
-            same = str(found.gtid) == last.gtid and abs(found.time_us - last.time_us) <= _SAME_US
-        elif isinstance(again, GtidSet) and isinstance(before, GtidSet):
-            found = None if purged is not None and again <= purged else self._first(before.minus(again))
-            same = found is None or (str(found.gtid), found.time_us) == (last.gtid, last.time_us)
-        else:
-            return
-        if not same:
-            raise DefiniteError("", str(stands_at), _AGAIN.format(last.gtid), RESYNC)
-
-    def _first(self, after: Gtids, domains: Container[str] | None = None) -> Transaction | None:
-        """The first transaction that the server sends after these; None: it sends none in time.
-
-        MariaDB: the first of some domains; also None if it does not know any more what came before.
-        """
-        deadline_s = SYSTEM_CLOCK.monotonic_s() + UPSTREAM_VALIDATE_S_MAX
-        session = connect(self._options["connection"], self._secrets)
-        stream: BinlogStream | None = None
-        try:
-            stream = open_stream(session, after, _SERVER_ID_MIN + chance.randbelow(2**31))
-            while SYSTEM_CLOCK.monotonic_s() < deadline_s:
-                piece = stream.read(BINLOG_READ_S)
-                if piece is None:
-                    continue
-                found = begun(piece)
-                for place in range(len(found.at)):
-                    gtid = found.gtid(place)
-                    if domains is None or gtid.source in domains:
-                        return Transaction(gtid, int(found.times_us[place]))
-        except StreamError as error:
-            if domains is not None and isinstance(error, Purged | Diverged):
-                return None
-            raise self._ended(error) from error
-        finally:
-            session._force_close() if stream is None else stream.close()
-        return None
-
-    def _opened(self, after: Gtids) -> BinlogStream:
-        """The log after these transactions, as somebody whom the server does not know yet."""
+    def _sent(self, after: Gtids) -> BinlogStream:
+        """The log after these transactions, to somebody whom the server does not know yet; StreamError."""
         session = connect(self._options["connection"], self._secrets)
         try:
+            check_place(session, self._place)
             return open_stream(session, after, _SERVER_ID_MIN + chance.randbelow(2**31))
-        except StreamError as error:
+        except DRIVER_ERRORS as error:
             session._force_close()
-            raise self._ended(error) from error
+            raise trouble(error) from error
+        except BaseException:
+            session._force_close()
+            raise
 
     def _begin(self, begin: Gtids) -> None:
         """Receive what follows these transactions."""
@@ -209,7 +158,10 @@ class MysqlReader:
         self._cut: tuple[Gtids, int] = (begin, 0)  # up to where was looked, and how many transactions that is
         self._failure = None
         self._spool = Spool(self._scratch, self._options["flavour"], self._folded)
-        self._stream = self._opened(begin)
+        try:
+            self._stream = self._sent(begin)
+        except StreamError as error:
+            raise ended(error, str(begin)) from error
         self._thread = threading.Thread(
             target=self._run, args=(self._stream, self._spool), name="binlog", daemon=True
         )
@@ -224,7 +176,7 @@ class MysqlReader:
             self._receive(stream, spool)
             return
         except StreamError as error:
-            failure = self._ended(error)
+            failure = ended(error, str(self._read))
         except HeadwaterError as error:
             failure = error
         except BaseException as error:
@@ -242,19 +194,6 @@ class MysqlReader:
             piece = stream.read(BINLOG_READ_S)
             if piece is not None:
                 spool.add(piece)
-
-    def _ended(self, error: StreamError) -> HeadwaterError:
-        """Why the stream has ended; some ends are the same at every try."""
-        at = str(self._read)
-        if isinstance(error, Purged):
-            return DefiniteError("", at, _PURGED, RESYNC)
-        if isinstance(error, Diverged):
-            return DefiniteError(
-                "", at, f"mysql server has another history than was read: {error.text}", RESYNC
-            )
-        if isinstance(error, Damaged):
-            return DefiniteError("", at, error.text, RESYNC)
-        return TransientError(f"{NAMESPACE}: stream ended prematurely: {error.text}", AGAIN)
 
     def _stop_stream(self) -> None:
         stream, self._stream = self._stream, None
@@ -293,16 +232,31 @@ class MysqlReader:
         tables = frozenset(map(table_of, exports))
         self._watch(tables)
         try:
-            self._server()
+            self._check_lost(self._server())
             facts = table_facts(self._control, tables)
         except DRIVER_ERRORS as error:
             raise trouble(error) from error
         found: dict[str, DefiniteError] = {}
         for export in exports:
-            doubt = verdict(export, (), facts.get(table_of(export)))
+            doubt = verdict(export, (), facts.get(table_of(export))) or self._unlogged(export)
             if doubt is not None:
                 found[export.table_id] = doubt.error(export, str(self._come))
         return found
+
+    def _check_lost(self, server: ServerFacts) -> None:
+        """MySQL may count transactions as executed that were never in its log (SET GLOBAL gtid_purged)."""
+        idle = self._come == self._read and not self._spool.inside
+        if not idle or not isinstance(self._come, GtidSet):
+            return
+        if not GtidSet.parse(server.variables["gtid_purged"]) <= self._come:
+            # Whether it is so, and no matter of what is on its way, shows when the source connects again.
+            raise TransientError(f"{NAMESPACE}: {PURGED}", RESYNC)
+
+    def _unlogged(self, export: Export) -> Doubt | None:
+        """The server may have been started with another option file."""
+        table = table_of(export)
+        option = self._rights.unlogged(table[0])
+        return None if option is None else Doubt(f"{UNLOGGED.format('.'.join(table))} ({option})")
 
     def _watch(self, tables: frozenset[Name]) -> None:
         """Keep the changes of these tables; take the log again where some of theirs were left out."""
@@ -333,7 +287,7 @@ class MysqlReader:
                     errors[export.table_id] = doubt.error(export, str(said[0].gtid))
         self._cut = gtids, len(transactions)
         if transactions:
-            self._last = Last(str(transactions[-1].gtid), transactions[-1].time_us)
+            self._last = transactions[-1].known(self._server_name)
         return Looked(GtidFrontier(gtids, self._last, self._generation), errors)
 
     def _showing(self, transactions: list[Transaction]) -> list[Transaction]:

@@ -1,6 +1,7 @@
 """Which server it is, what it is set to, and whether changes can be read from it.
 
     server_facts(session)     one look at its system variables
+    check_place(session, place)   whether two sessions are in one server
     wrong(server)             what it must be set to and is not; each with the statement that sets it
     settings_error(server)    the same as an error of a statement
     configuration(server)     the same as an error of a source that runs
@@ -18,8 +19,9 @@ from typing import Any, Final
 
 from pymysql.connections import Connection
 
-from headwater.core.errors import UserError
+from headwater.core.errors import TransientError, UserError
 from headwater.sources.mysql.facts import Flavour, ServerFacts
+from headwater.sources.mysql.trouble import NAMESPACE
 
 METADATA: Final = "binlog_row_metadata"
 FULL: Final = "FULL"
@@ -40,6 +42,7 @@ _NAMES: Final = (
     "hostname",
     "innodb_native_foreign_keys",
     "log_bin",
+    "log_replica_updates",
     "log_slave_updates",
     "lower_case_table_names",
     "replica_parallel_workers",
@@ -95,6 +98,22 @@ def server_facts(session: Connection[Any]) -> ServerFacts:
     return ServerFacts(flavour, _version(variables["version"]), int(variables["server_id"]), variables, user)
 
 
+def place_of(session: Connection[Any]) -> str:
+    """Which server a session is in: behind one name there may be several."""
+    with session.cursor() as cursor:
+        cursor.execute("SELECT CONCAT_WS(' ', @@hostname, @@port, @@server_id)")
+        [(place,)] = cursor.fetchall()
+    return str(place)
+
+
+def check_place(session: Connection[Any], place: str) -> None:
+    """TransientError unless a session is in the same server as another: what one shows another may lack."""
+    other = place_of(session)
+    if other != place:
+        what = f"{NAMESPACE}: the connection leads to several servers: {place}; {other}"
+        raise TransientError(what, "HOST must be the name of one server. It is tried again.")
+
+
 def _version(text: str) -> tuple[int, int, int]:
     # Older MariaDBs say what they are behind the version of a MySQL.
     numbers = re.findall(r"(\d+)\.(\d+)(?:\.(\d+))?", text.removeprefix("5.5.5-"))
@@ -119,6 +138,8 @@ def wrong(server: ServerFacts) -> tuple[Wrong, ...]:
             ),
             _unless(server, "gtid_mode", "ON", _GTID_STEPS),
         ]
+        name = "log_replica_updates" if "log_replica_updates" in server.variables else "log_slave_updates"
+        found.append(_unless(server, name, "1", f"start the server without {name} = OFF in its option file"))
         for role in ("replica", "slave"):
             if int(server.variables.get(f"{role}_parallel_workers", "0")) > 1:
                 name = f"{role}_preserve_commit_order"

@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -42,6 +42,7 @@ from headwater.sources.mysql.table_map import TableMaps
 from headwater.sources.mysql.transactions import (
     Begun,
     Ends,
+    Transaction,
     begun,
     parse_query,
     parse_xa_prepare,
@@ -53,13 +54,6 @@ from headwater.sources.stretches import Shown
 
 _XA_DONE: Final = re.compile(r"XA\s+(?P<how>COMMIT|ROLLBACK)\s+(?P<xid>.*)", re.IGNORECASE | re.DOTALL)
 _INCIDENT: Final = "the server says that its binary log lacks changes that were made (an incident event)"
-
-
-class Transaction(NamedTuple):
-    """One that has committed, as the log tells of it."""
-
-    gtid: Gtid
-    time_us: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +330,7 @@ class _Arrived:
             if self.before is None:
                 raise ValueError("an event belongs to no transaction")
             return self.before
-        return Transaction(self.begun.gtid(place), int(self.begun.times_us[place]))
+        return self.begun.transaction(place)
 
     def finished(self) -> Iterator[tuple[int, Transaction]]:
         """Events that end transactions."""

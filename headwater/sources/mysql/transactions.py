@@ -18,9 +18,9 @@ from __future__ import annotations
 import re
 import struct
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -42,6 +42,7 @@ from headwater.sources.mysql.events import (
     Events,
     Integers,
 )
+from headwater.sources.mysql.frontier import Last
 from headwater.sources.mysql.gtid import Gtid
 
 _TIME_AT: Final = HEADER + 42
@@ -59,6 +60,18 @@ _OPENING: Final = re.compile(
 )
 
 
+class Transaction(NamedTuple):
+    """One that has committed, as the log tells of it."""
+
+    gtid: Gtid
+    time_us: int
+    place: int  # in the log's file: behind the event that it begins with
+
+    def known(self, server: str) -> Last:
+        """What is kept of it, sent by a server."""
+        return Last(str(self.gtid), self.time_us, server, self.place)
+
+
 @dataclass(frozen=True, slots=True)
 class Begun:
     """Transactions that begin among events."""
@@ -69,6 +82,13 @@ class Begun:
     numbers: Integers
     servers: Integers | None  # MariaDB
     times_us: Integers  # of the commits, as exactly as the server says them
+    places: Integers  # in the log's file: behind the events
+
+    def transaction(self, place: int) -> Transaction:
+        return Transaction(self.gtid(place), int(self.times_us[place]), int(self.places[place]))
+
+    def transactions(self) -> Iterator[Transaction]:
+        return map(self.transaction, range(len(self.at)))
 
     def gtid(self, place: int) -> Gtid:
         server = None if self.servers is None else int(self.servers[place])
@@ -86,7 +106,8 @@ def _mariadb(events: Events, at: Integers) -> Begun:
     domains, which = np.unique(events.numbers(starts + 8, 4), return_inverse=True)
     servers = events.numbers(events.starts[at] + 5, 4)
     times = events.times[at] * 1_000_000
-    return Begun(at, tuple(map(str, domains.tolist())), which, events.numbers(starts, 8), servers, times)
+    numbers, places = events.numbers(starts, 8), _places(events, at)
+    return Begun(at, tuple(map(str, domains.tolist())), which, numbers, servers, times, places)
 
 
 def _mysql(events: Events) -> Begun:
@@ -110,7 +131,11 @@ def _mysql(events: Events) -> Begun:
         which[place], numbers[place], times[place] = names.index(source), number, time
     for place in np.flatnonzero(kinds == ANONYMOUS_GTID).tolist():
         which[place] = len(names)
-    return Begun(at, (*names, ""), which, numbers, None, times)
+    return Begun(at, (*names, ""), which, numbers, None, times, _places(events, at))
+
+
+def _places(events: Events, at: Integers) -> Integers:
+    return events.numbers(events.starts[at] + 13, 4)
 
 
 def _times(events: Events, at: Integers) -> Integers:

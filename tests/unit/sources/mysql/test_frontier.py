@@ -46,7 +46,7 @@ def test_a_frontier_is_before_another_that_has_all_its_transactions() -> None:
 
 @pytest.mark.parametrize("frontier", [mysql(f"{A}:1-5:tag:1,{B}:3:5"), mariadb("0-1-5,7-8-9"), mysql("")])
 def test_json_keeps_all_of_a_frontier(frontier: GtidFrontier) -> None:
-    whole = GtidFrontier(frontier.gtids, Last("any", 17), 3)
+    whole = GtidFrontier(frontier.gtids, Last("any", 17, "a server", 4), 3)
     for each in (frontier, whole, whole.at(frontier.gtids)):
         assert GtidFrontier.from_json(each.to_json()) == each
     assert whole.at(frontier.gtids) == GtidFrontier(frontier.gtids, None, 3)
@@ -82,8 +82,12 @@ UUIDS = st.one_of(
 @given(st.dictionaries(UUIDS, st.integers(1, 100), max_size=5))
 def test_progress_of_mysql_tiles_all_servers(last: dict[str, int]) -> None:
     frontier = mysql(",".join(f"{source}:1-{number}:tag:1-7" for source, number in last.items()))
-    rows = progress_rows(frontier.to_json())
-    assert len(progress_columns(MYSQL)) == len(rows[0])
+    every = progress_rows(frontier.to_json())
+    assert {(low, high, number) for low, high, number, tag in every if tag == "tag"} == {
+        (source, source, 8) for source in last
+    }
+    rows = [row[:3] for row in every if row[3] is None]
+    assert len(progress_columns(MYSQL)) == len(every[0])
     assert (rows[0][0], rows[-1][1]) == ENDS
     for (_, before, _), (after, _, _) in itertools.pairwise(rows):
         assert uuid.UUID(before).int + 1 == uuid.UUID(after).int
@@ -93,4 +97,4 @@ def test_progress_of_mysql_tiles_all_servers(last: dict[str, int]) -> None:
 
 
 def test_progress_of_mysql_is_behind_the_last_number() -> None:
-    assert (A, A, 8) in progress_rows(mysql(f"{A}:1-3:6-7").to_json())
+    assert (A, A, 8, None) in progress_rows(mysql(f"{A}:1-3:6-7").to_json())

@@ -57,6 +57,13 @@ def test_a_replica_must_commit_in_order_if_it_works_in_parallel() -> None:
     assert settings_error(server("mysql", **unordered, replica_parallel_workers="1")) is None
 
 
+def test_a_mysql_must_log_what_it_is_told_as_a_replica() -> None:
+    for name in ("log_replica_updates", "log_slave_updates"):
+        error = settings_error(server("mysql", **{name: "OFF"}))
+        assert error is not None
+        assert f"{name}: expected 1, got 0" in str(error.detail)
+
+
 def test_a_mariadb_that_is_a_replica_must_log_what_it_is_told() -> None:
     assert settings_error(server("mariadb", log_slave_updates="OFF")) is None
     error = settings_error(server("mariadb", log_slave_updates="OFF", gtid_slave_pos="0-1-7"))
