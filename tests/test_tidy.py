@@ -127,7 +127,7 @@ KIND_HOMES: dict[str, tuple[tuple[str, ...], str]] = {
 }
 
 # Folders whose modules never import each other, but for those that are there for all; what two need moves up.
-OF_LOGS = ("spooled", "stretches", "unshown", "flawed")
+OF_LOGS = ("spooled", "stretches", "unshown", "flawed", "patience")
 APART: dict[str, tuple[str, ...]] = {
     "headwater/sql/statements": (),
     "headwater/coordinator/sequence": (),

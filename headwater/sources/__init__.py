@@ -9,6 +9,7 @@ What several kinds need and none of them owns stands beside them:
     column_options.py                TEXT COLUMNS and EXCLUDE COLUMNS of tables of a database
     spooled.py stretches.py          a log that has arrived; what a stretch of it is to one table
     unshown.py                       transactions that have arrived and do not show upstream yet
+    patience.py                      waiting for a server that may not be heard any more
     flawed.py                        values that cannot be stored
 
 A new kind of source is one folder and one line in `_PACKAGES`.  A kind may also come with another

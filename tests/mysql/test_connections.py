@@ -18,9 +18,10 @@ import pytest
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import TransientError, UserError
 from headwater.core.limits import UPSTREAM_CONNECT_S_MAX
-from headwater.sources import external
+from headwater.sources import external, patience
 from headwater.sources.external import EXTERNAL_ONLY
-from headwater.sources.mysql.connection import connect, hang_up, validate
+from headwater.sources.mysql.connection import bounded, connect, validate
+from headwater.sources.mysql.server import check_place, place_of
 from headwater.sources.mysql.session_settings import ALWAYS, SOMETIMES
 from headwater.sources.mysql.trouble import trouble
 from tests.mysql.database import PASSWORD, Database
@@ -208,11 +209,31 @@ def test_an_answer_that_is_lost_on_the_way_is_not_waited_for(upstream: MysqlServ
     assert not session.open
 
 
-def test_whoever_waits_is_told_when_somebody_hangs_up(mariadb: MysqlServer) -> None:
-    session = connect(options(mariadb), no_secrets)
-    hang_up(session)
-    with pytest.raises(pymysql.Error), session.cursor() as cursor:
-        cursor.execute("SELECT 1")
+# Servers that say nothing
+
+
+def test_a_server_that_works_is_waited_for(upstream: MysqlServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "UPSTREAM_ANSWER_S_MAX", 0.1)
+    way = options(upstream)
+    session = connect(way, no_secrets)
+    with closing(session), bounded(session, way, no_secrets), session.cursor() as cursor:
+        cursor.execute("SELECT SLEEP(1)")
+        assert list(cursor.fetchall()) == [(0,)]
+
+
+def test_a_session_whose_way_was_lost_is_given_up(
+    upstream: MysqlServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "UPSTREAM_ANSWER_S_MAX", 0.1)
+    with Proxy(upstream.port) as proxy:
+        way = {**options(upstream), "port": proxy.port}
+        session = connect(way, no_secrets)
+        proxy.swallow()
+        proxy.pass_on()
+        lost = pytest.raises(TransientError, match="mysql: the server has stopped answering: what was said")
+        with lost, bounded(session, way, no_secrets), session.cursor() as cursor:
+            cursor.execute("SELECT 1")
+        session._force_close()
 
 
 # What a session is
@@ -306,3 +327,11 @@ def test_transient_errors_name_the_place(mariadb: MysqlServer) -> None:
         assert str(error.value) == (
             f'mysql: error connecting to server: Connection refused at "127.0.0.1:{proxy.port}"'
         )
+
+
+def test_sessions_in_several_servers_are_told_apart(mysql: MysqlServer, mariadb: MysqlServer) -> None:
+    place = place_of(mysql.connect())
+    check_place(mysql.connect(), place)
+    with pytest.raises(TransientError, match="the connection leads to several servers") as told:
+        check_place(mariadb.connect(), place)
+    assert told.value.hint == "HOST must be the name of one server. It is tried again."

@@ -18,7 +18,7 @@ import ssl
 import struct
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, Final
 
 import pymysql
@@ -26,6 +26,7 @@ from pymysql.connections import Connection
 
 from headwater.core.errors import TransientError, UserError
 from headwater.core.limits import (
+    UPSTREAM_ASIDE_S_MAX,
     UPSTREAM_CONNECT_S_MAX,
     UPSTREAM_KEEPALIVE_COUNT,
     UPSTREAM_KEEPALIVE_S,
@@ -37,7 +38,18 @@ from headwater.sources.external import addresses
 from headwater.sources.mysql.facts import ServerFacts
 from headwater.sources.mysql.server import server_facts, settings_error
 from headwater.sources.mysql.session_settings import settle
-from headwater.sources.mysql.trouble import DRIVER_ERRORS, NAMESPACE, Reason, plain, reason, said, trouble
+from headwater.sources.mysql.silence import Session
+from headwater.sources.mysql.trouble import (
+    AGAIN,
+    DRIVER_ERRORS,
+    NAMESPACE,
+    Reason,
+    plain,
+    reason,
+    said,
+    trouble,
+)
+from headwater.sources.patience import Patience
 
 PORT_DEFAULT: Final = 3306
 
@@ -107,7 +119,8 @@ def asking(connection: Mapping[str, Any], secrets: Secrets) -> Iterator[Connecti
     try:
         session = connect(connection, secrets)
         try:
-            yield session
+            with bounded(session, connection, secrets):
+                yield session
         finally:
             close(session)
     except DRIVER_ERRORS as error:
@@ -120,7 +133,8 @@ def server_now(options: Options, secrets: Secrets) -> ServerFacts:
     """What the upstream of a source says of itself; TransientError if it does not answer."""
     session = connect(options["connection"], secrets)
     try:
-        return server_facts(session)
+        with bounded(session, options["connection"], secrets):
+            return server_facts(session)
     except DRIVER_ERRORS as error:
         raise trouble(error) from error
     finally:
@@ -133,7 +147,8 @@ def validate(connection: Mapping[str, Any], secrets: Secrets) -> None:
     try:
         session = _connect(connection, secrets, UPSTREAM_VALIDATE_S_MAX)
         try:
-            error = settings_error(server_facts(session))
+            with bounded(session, connection, secrets):
+                error = settings_error(server_facts(session))
         finally:
             close(session)
     except (*DRIVER_ERRORS, *_NOT_MYSQL, TransientError) as error:
@@ -149,13 +164,15 @@ def close(session: Connection[Any]) -> None:
         session.close()
 
 
-def hang_up(session: Connection[Any]) -> None:
-    """Whoever waits on it, in this process, is told that it has ended."""
-    line = session._sock
-    if line is not None:
-        with suppress(OSError):
-            # Of what TLS is spoken over, which does not wait for the other side.
-            socket.socket.shutdown(line, socket.SHUT_RDWR)
+def waited_on(session: Connection[Any], connection: Mapping[str, Any], secrets: Secrets) -> Session:
+    """A session as somebody sees it who waits for its answers."""
+    return Session(session, lambda: connect(connection, secrets, answer_s_max=UPSTREAM_ASIDE_S_MAX))
+
+
+def bounded(session: Connection[Any], connection: Mapping[str, Any], secrets: Secrets) -> Patience:
+    """Questions that a server should answer soon, and must answer some time."""
+    waiting = waited_on(session, connection, secrets)
+    return Patience(waiting, NAMESPACE, AGAIN, UPSTREAM_VALIDATE_S_MAX)
 
 
 def _connect(connection: Mapping[str, Any], secrets: Secrets, answer_s_max: float) -> Connection[Any]:

@@ -19,14 +19,24 @@ import socket
 import struct
 import tempfile
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import pymysql
+import structlog
 from pymysql.constants import COMMAND
 
-from headwater.core.limits import MYSQL_RELAY_BYTES, MYSQL_RELAY_CHECK_S, MYSQL_RELAY_WAIT_S_MAX
+from headwater.core.clock import SYSTEM_CLOCK
+from headwater.core.limits import (
+    MYSQL_RELAY_BYTES,
+    MYSQL_RELAY_CHECK_S,
+    MYSQL_RELAY_WAIT_S_MAX,
+    UPSTREAM_ANSWER_S_MAX,
+)
+
+log = structlog.get_logger("mysql")
 
 LENGTH: Final = struct.Struct(">I")
 DONE: Final = b"."
@@ -35,7 +45,9 @@ DONE: Final = b"."
 class Relay:
     """Lends sessions, one query at a time."""
 
-    def __init__(self, sessions: list[Any]) -> None:
+    def __init__(self, sessions: list[Any], unheard: Callable[[Any], str | None]) -> None:
+        """`unheard` says why nothing will come from a session any more."""
+        self._unheard = unheard
         self._sessions = list(sessions)
         self._free: queue.SimpleQueue[Any] = queue.SimpleQueue()
         for session in sessions:
@@ -80,7 +92,7 @@ class Relay:
             return False
         try:
             session._execute_command(COMMAND.COM_QUERY, query)
-            whole = self._pass_on(session._sock, client)
+            whole = self._pass_on(session, client)
         except (OSError, pymysql.MySQLError):
             whole = False
         if whole:
@@ -90,11 +102,13 @@ class Relay:
             session._force_close()
         return whole
 
-    def _pass_on(self, upstream: socket.socket, client: socket.socket) -> bool:
+    def _pass_on(self, session: Any, client: socket.socket) -> bool:
+        upstream: socket.socket = session._sock
         poll = select.poll()
         poll.register(upstream, select.POLLIN)
         poll.register(client, select.POLLIN)
         pending = getattr(upstream, "pending", lambda: 0)  # what TLS has deciphered already
+        heard_s = SYSTEM_CLOCK.monotonic_s()
         while not self._closing:
             ready = {
                 descriptor for descriptor, _ in poll.poll(0 if pending() else MYSQL_RELAY_CHECK_S * 1000)
@@ -106,6 +120,12 @@ class Relay:
                 if not data:
                     return False
                 client.sendall(data)
+            elif SYSTEM_CLOCK.monotonic_s() < heard_s + UPSTREAM_ANSWER_S_MAX:
+                continue
+            elif (why := self._unheard(session)) is not None and not poll.poll(MYSQL_RELAY_CHECK_S * 1000):
+                log.warning("a session of a snapshot is given up", error=why)
+                return False
+            heard_s = SYSTEM_CLOCK.monotonic_s()
         return False
 
     def close(self) -> None:

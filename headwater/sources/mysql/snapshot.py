@@ -41,13 +41,14 @@ from headwater.core.quoting import backquoted
 from headwater.formats.arrow import state_schema
 from headwater.sources.contract import Export, Options, ReadChunk, Secrets, SnapshotChunk, Taken
 from headwater.sources.flawed import RowFlaws
-from headwater.sources.mysql.connection import close, connect
+from headwater.sources.mysql.connection import close, connect, waited_on
 from headwater.sources.mysql.facts import ColumnFacts
 from headwater.sources.mysql.frontier import GtidFrontier, gtids_of
 from headwater.sources.mysql.gtid import parse_gtids
 from headwater.sources.mysql.ranges import Bounds, bounds_of, condition
 from headwater.sources.mysql.relay import DONE, LENGTH, Relay
 from headwater.sources.mysql.results import Refusal, answer
+from headwater.sources.mysql.server import check_place, place_of
 from headwater.sources.mysql.statements import Name
 from headwater.sources.mysql.trouble import AGAIN, DRIVER_ERRORS, NAMESPACE, NO_PRIVILEGE, code_of, trouble
 from headwater.sources.mysql.values import printed, selected
@@ -57,6 +58,12 @@ _LOCK_TIMEOUT, _NO_TABLE, _NO_COLUMN = 1205, 1146, 1054
 _LOCKED: Final = (
     "A transaction upstream has written to one of the tables and is still open: see"
     " information_schema.innodb_trx there. It is tried again."
+)
+_ELSEWHERE: Final = (
+    f"{NAMESPACE}: a task on {{}} cannot read the snapshot, whose sessions are lent out on {{}} alone"
+)
+_ONE_MACHINE: Final = (
+    "MySQL sources need a Spark whose executors run on the machine of its driver: --spark-master local[*]."
 )
 _FORBIDDEN: Final = "In the upstream: GRANT SELECT, LOCK TABLES ON `{}`.* TO {}"
 _EXECUTED: Final = {"mysql": "SELECT @@global.gtid_executed", "mariadb": "SELECT @@global.gtid_binlog_pos"}
@@ -68,6 +75,7 @@ class Range:
 
     query: str
     relay: str
+    machine: str  # where that is
 
 
 class MysqlPoint:
@@ -75,6 +83,7 @@ class MysqlPoint:
 
     def __init__(self, options: Options, secrets: Secrets, exports: tuple[Export, ...]) -> None:
         self._options = options
+        self._secrets = secrets
         self._exports = exports
         self._holder = connect(options["connection"], secrets)
         self._sessions: list[Connection[Any]] = []
@@ -84,8 +93,11 @@ class MysqlPoint:
                 export.table_id: bounds_of(self._holder, export, SNAPSHOT_CHUNK_ROWS) for export in exports
             }
             chunks = sum(len(found.keys) + 1 for found in self._bounds.values())
+            place = place_of(self._holder)
             for _ in range(min(MYSQL_SNAPSHOT_SESSIONS, chunks)):
-                self._sessions.append(connect(options["connection"], secrets))
+                session = connect(options["connection"], secrets)
+                self._sessions.append(session)
+                check_place(session, place)
             self._run(f"SET SESSION lock_wait_timeout = {MYSQL_SNAPSHOT_LOCK_S_MAX}")
         except DRIVER_ERRORS as error:
             self.close()
@@ -116,7 +128,7 @@ class MysqlPoint:
             raise self._trouble(error) from error
         if not GtidFrontier(gtids_of(frontier)) <= GtidFrontier(parse_gtids(flavour, gtids)):
             raise TransientError(f"{NAMESPACE}: the server has not all that was read of it", AGAIN)
-        self._relay = Relay(self._sessions)
+        self._relay = Relay(self._sessions, self._unheard)
         points: dict[str, Read] = {}
         kept: set[str] = set()
         for export in self._exports:
@@ -129,6 +141,9 @@ class MysqlPoint:
                 at = {"flavour": flavour, "gtids": gtids, "until": gtids, **bounds}
                 points[id_] = Read(at, {"flavour": flavour, "gtids": gtids})
         return Taken(points, frozenset(kept))
+
+    def _unheard(self, session: Connection[Any]) -> str | None:
+        return waited_on(session, self._options["connection"], self._secrets).unheard()
 
     def _trouble(self, error: BaseException) -> TransientError:
         code = code_of(error)
@@ -155,7 +170,7 @@ class MysqlPoint:
         return tuple(
             SnapshotChunk(
                 *(NAMESPACE, self._options, point, export, index, bounds.rows // (len(bounds.keys) + 1)),
-                Range(query + condition(bounds, index), self._relay.address),
+                Range(query + condition(bounds, index), self._relay.address, socket.gethostname()),
             )
             for index in range(len(bounds.keys) + 1)
             if index not in done
@@ -199,6 +214,7 @@ class Reading:
 
     def _read(self, chunk: SnapshotChunk) -> Iterator[pa.RecordBatch]:
         asked: Range = chunk.details
+        _check_machine(asked.machine)
         width = max(len(chunk.export.pinned.columns), 1)
         try:
             way = self._to(asked.relay)
@@ -229,6 +245,13 @@ class Reading:
         if self._way is not None:
             self._way.close()
             self._way = None
+
+
+def _check_machine(machine: str) -> None:
+    """Before the way to the relay is looked for where it cannot be."""
+    here = socket.gethostname()
+    if here != machine:
+        raise TransientError(_ELSEWHERE.format(here, machine), _ONE_MACHINE)
 
 
 def _some(way: socket.socket, size: int) -> bytes:

@@ -95,7 +95,7 @@ def said(error: BaseException) -> str:
 def reason(error: BaseException) -> Reason:
     """Of an error while a connection is made."""
     if isinstance(error, TransientError):
-        return Reason(str(error), error.hint or "")
+        return Reason(str(plain(error)), error.hint or "")
     if isinstance(error, socket.gaierror):
         return Reason(f"failed to lookup address information: {error.strerror}", "Check HOST.")
     message = said(error)

@@ -28,21 +28,14 @@ from typing import Any, Final
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from headwater.core.clock import SYSTEM_CLOCK
-from headwater.core.errors import TransientError
-from headwater.core.limits import UPSTREAM_ANSWER_S_MAX, UPSTREAM_ASIDE_S_MAX, UPSTREAM_VALIDATE_S_MAX
+from headwater.core.limits import UPSTREAM_ASIDE_S_MAX, UPSTREAM_VALIDATE_S_MAX
+from headwater.sources.patience import AWAY, LOST, Patience
 from headwater.sources.postgres.trouble import AGAIN
-
-_AWAY: Final = "the server has stopped answering, and a new connection to it timed out"
-_LOST: Final = "the server has stopped answering: what was said last was lost on the way"
-_OVERDUE: Final = "the server has not answered for {:.0f} s"
 
 # Of a walsender without work as well: it waits for its client or for the log to grow.
 _WAITS: Final = (
     "SELECT wait_event_type IN ('Client', 'Activity') FROM pg_catalog.pg_stat_activity WHERE pid = %s"
 )
-_AT_LAST_S: Final = 0.5
-"""For an answer that was on its way while it was asked about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +60,10 @@ class Session:
             with psycopg.connect(text, autocommit=True) as aside, _timed(aside, late):
                 row = aside.execute(_WAITS, (self.pid,)).fetchone()
         except psycopg.errors.ConnectionTimeout:
-            return _AWAY
+            return AWAY
         except psycopg.Error:
-            return _AWAY if late.is_set() else None  # None: somebody is there and says no
-        return _LOST if row is not None and row[0] else None
+            return AWAY if late.is_set() else None  # None: somebody is there and says no
+        return LOST if row is not None and row[0] else None
 
     def hang_up(self) -> None:
         """Whoever waits on it, in this process, is told that it has ended."""
@@ -97,52 +90,14 @@ def _timed(aside: psycopg.Connection[Any], late: threading.Event) -> Iterator[No
         timer.join()  # or it might hang up on whatever gets the line's number once that is closed
 
 
-def bounded(upstream: psycopg.Connection[Any]) -> _Patience:
+def bounded(upstream: psycopg.Connection[Any]) -> Patience:
     """Questions that a server should answer soon, and must answer some time."""
     return listening(Session.of(upstream), UPSTREAM_VALIDATE_S_MAX)
 
 
-def listening(session: Session, seconds_max: float = inf) -> _Patience:
+def listening(session: Session, seconds_max: float = inf) -> Patience:
     """TransientError if nothing can come from a session any more, so that no thread waits for ever."""
-    return _Patience(session, seconds_max)
-
-
-class _Patience:
-    """While something is waited for, a thread that begins to doubt after a while."""
-
-    def __init__(self, session: Session, seconds_max: float) -> None:
-        self._session = session
-        self._seconds_max = seconds_max
-        self._over = threading.Event()
-        self._ending = threading.Lock()
-        self._why: str | None = None
-        self._since_s = 0.0
-        self._doubts = threading.Timer(UPSTREAM_ANSWER_S_MAX, self._doubt)
-        self._doubts.daemon = True
-
-    def __enter__(self) -> None:
-        self._since_s = SYSTEM_CLOCK.monotonic_s()
-        self._doubts.start()
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        self._doubts.cancel()
-        with self._ending:  # or the line's number might be somebody else's when it is hung up
-            self._over.set()
-        if self._why is not None and isinstance(error, Exception):
-            raise TransientError(f"postgres: {self._why}", AGAIN) from error
-
-    def _doubt(self) -> None:
-        while not self._over.is_set():
-            why = self._session.unheard()
-            if SYSTEM_CLOCK.monotonic_s() - self._since_s >= self._seconds_max:
-                why = _OVERDUE.format(self._seconds_max)
-            if self._over.wait(_AT_LAST_S if why else UPSTREAM_ANSWER_S_MAX):
-                return
-            with self._ending:
-                if why is not None and not self._over.is_set():
-                    self._why = why
-                    self._session.hang_up()
-                    return
+    return Patience(session, "postgres", AGAIN, seconds_max)
 
 
 def sockets_to(port: int) -> frozenset[int]:

@@ -23,6 +23,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from headwater.core.errors import TransientError, UserError
+from headwater.sources import patience
 from headwater.sources.postgres import connection as module
 from headwater.sources.postgres import silence
 from headwater.sources.postgres.connection import connect, conninfo, validate
@@ -373,7 +374,7 @@ def test_parameters_may_be_added_and_replaced(upstream: Upstream) -> None:
 def test_a_server_that_works_too_long_is_given_up(
     upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(silence, "UPSTREAM_ANSWER_S_MAX", 0.1)
+    monkeypatch.setattr(patience, "UPSTREAM_ANSWER_S_MAX", 0.1)
     monkeypatch.setattr(silence, "UPSTREAM_VALIDATE_S_MAX", 0.3)
     began_s = time.monotonic()
     overdue = pytest.raises(TransientError, match="postgres: the server has not answered for 0 s")
@@ -386,7 +387,7 @@ def test_a_server_that_works_too_long_is_given_up(
 def test_a_server_that_works_is_waited_for(
     upstream: Upstream, monkeypatch: pytest.MonkeyPatch, user: str
 ) -> None:
-    monkeypatch.setattr(silence, "UPSTREAM_ANSWER_S_MAX", 0.1)
+    monkeypatch.setattr(patience, "UPSTREAM_ANSWER_S_MAX", 0.1)
     options = upstream.options(user=user, password={"secret": "u1"})
     with connect(options, upstream.secret) as waiting, silence.bounded(waiting):
         assert waiting.execute("SELECT pg_sleep(1), 1").fetchone() == ("", 1)
@@ -395,7 +396,7 @@ def test_a_server_that_works_is_waited_for(
 def test_a_session_whose_way_was_lost_is_given_up_before_its_time(
     upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(silence, "UPSTREAM_ANSWER_S_MAX", 0.1)
+    monkeypatch.setattr(patience, "UPSTREAM_ANSWER_S_MAX", 0.1)
     with (
         Proxy(upstream.server.port) as proxy,
         connect(upstream.options(port=proxy.port), upstream.secret) as waiting,
@@ -409,7 +410,7 @@ def test_a_session_whose_way_was_lost_is_given_up_before_its_time(
 def test_a_server_to_which_no_way_leads_is_given_up_before_its_time(
     upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(silence, "UPSTREAM_ANSWER_S_MAX", 0.1)
+    monkeypatch.setattr(patience, "UPSTREAM_ANSWER_S_MAX", 0.1)
     monkeypatch.setattr(silence, "UPSTREAM_ASIDE_S_MAX", 2)
     with (
         Proxy(upstream.server.port) as proxy,
