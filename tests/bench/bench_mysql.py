@@ -1,7 +1,9 @@
 """What MySQL and MariaDB sources reach, beside what the upstream's own client does on the same machine.
 
 Method: real servers of both.  A snapshot is measured beside `mysql --batch --quick`, which writes the same
-rows to a file.  Freshness is the time from a row's NOW(6) upstream to its arrival through SUBSCRIBE.
+rows to a file.  A backlog is what a server has logged while nobody read it; it is measured until it can be
+read here, beside mysql-replication, which hands out the rows of a part of the same log.  Freshness is the
+time from a row's NOW(6) upstream to its arrival through SUBSCRIBE.  All times are by the clock on the wall.
 """
 
 from __future__ import annotations
@@ -13,15 +15,23 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import pytest
+from pymysqlreplication import BinLogStreamReader
+from pymysqlreplication.row_event import WriteRowsEvent
 
 from tests.bench.figures import Figures
 from tests.bench.freshness import Watch, run
 from tests.support.mysql import FLAVOURS, MYSQL_ROOT, MysqlServer, running
+from tests.support.mysql_log import SERVER_ID, executed
 from tests.support.server import HeadwaterServer, eventually
 
 SNAPSHOT_ROWS = 2_000_000
+BACKLOG_CHANGES, BACKLOG_STATEMENTS = 1_000_000, 945
+BACKLOG_AT_ONCE, BACKLOG_ALONE = 1_000, 52
+BESIDE_CHANGES = 100_000
+READERS = "SELECT count(*) FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'"
 WITHIN_S = 600.0
 WATCH_S = 20.0
 TEXT = "LEFT(SHA2({}, 256), 32)"  # newer MySQLs have no MD5
@@ -44,6 +54,7 @@ def upstream(request: pytest.FixtureRequest) -> Iterator[MysqlServer]:
             " at TIMESTAMP(6) NOT NULL)",
             "CREATE TABLE shop.events (id BIGINT AUTO_INCREMENT PRIMARY KEY, n INT,"
             " at TIMESTAMP(6) NOT NULL)",
+            "CREATE TABLE shop.log (id BIGINT AUTO_INCREMENT PRIMARY KEY, a VARCHAR(32), n INT)",
             f"INSERT INTO shop.big VALUES (1, {TEXT.format(1)}, {TEXT.format(2)}, 7, NOW(6))",
         )
         rows = 1
@@ -67,10 +78,11 @@ def bench(upstream: MysqlServer, tmp_path_factory: pytest.TempPathFactory) -> It
         f"CREATE CONNECTION my TO MYSQL (HOST '127.0.0.1', PORT {upstream.port}, USER 'root')",
         "CREATE SOURCE s FROM MYSQL CONNECTION my",
         "CREATE SOURCE quick FROM MYSQL CONNECTION my WITH (TIMESTAMP INTERVAL '100ms')",
+        "CREATE TABLE log FROM SOURCE s (REFERENCE log)",
         "CREATE TABLE events FROM SOURCE s (REFERENCE events)",
         "CREATE TABLE quick_events FROM SOURCE quick (REFERENCE events)",
     )
-    for table in ("events", "quick_events"):
+    for table in ("log", "events", "quick_events"):
         eventually(lambda: count_of(made, table) == 0, within_s=60)  # noqa: B023
     yield made
     made.stop()
@@ -121,6 +133,62 @@ def test_snapshot(upstream: MysqlServer, bench: HeadwaterServer, figures: Figure
         f"{per_second:,.0f} rows/s; {share:.2f} (mysql -B {median(theirs_s):.1f} s)",
         "300,000 rows/s; 0.5",
         per_second >= 300_000 and share >= 0.5,
+    )
+
+
+def logged(upstream: MysqlServer) -> None:
+    """Statements that insert many rows, and between them rows that are alone in their transactions."""
+    many = "INSERT INTO log (a, n) SELECT a, n FROM big LIMIT {}"
+    with upstream.connect(database="shop") as session, session.cursor() as cursor:
+        rows = 0
+        for _ in range(BACKLOG_STATEMENTS):
+            rows += cursor.execute(many.format(BACKLOG_AT_ONCE))
+            for number in range(BACKLOG_ALONE):
+                rows += cursor.execute(
+                    "INSERT INTO log (a, n) VALUES ('alone in its transaction', %s)", number
+                )
+        rows += cursor.execute(many.format(BACKLOG_CHANGES - rows))
+        assert rows == BACKLOG_CHANGES
+
+
+def by_replication(upstream: MysqlServer, after: Any) -> float:
+    """How many changes mysql-replication hands out in a second."""
+    reader = BinLogStreamReader(
+        connection_settings={"host": "127.0.0.1", "port": upstream.port, "user": "root", "passwd": ""},
+        server_id=SERVER_ID + 1,
+        only_events=[WriteRowsEvent],
+        only_tables=["log"],
+        resume_stream=True,
+        auto_position=str(after),
+        is_mariadb=upstream.flavour == "mariadb",
+    )
+    found, began = 0, time.monotonic()
+    for event in reader:
+        found += len(event.rows)
+        if found >= BESIDE_CHANGES:
+            break
+    took_s = time.monotonic() - began
+    reader.close()
+    assert found >= BESIDE_CHANGES
+    return found / took_s
+
+
+def test_backlog(upstream: MysqlServer, bench: HeadwaterServer, figures: Figures) -> None:
+    run(bench, "ALTER CLUSTER quickstart SET (REPLICATION FACTOR 0)")
+    eventually(lambda: upstream.run(READERS) == [(0,)], within_s=60)
+    after = executed(upstream)
+    logged(upstream)
+    theirs = by_replication(upstream, after)
+    began = time.monotonic()
+    run(bench, "ALTER CLUSTER quickstart SET (REPLICATION FACTOR 1)")
+    eventually(lambda: count_of(bench, "log") == BACKLOG_CHANGES, within_s=WITHIN_S, every_s=0.2)
+    ours = BACKLOG_CHANGES / (time.monotonic() - began)
+    figures.add(
+        f"{TITLES[upstream.flavour]}: backlog of {BACKLOG_CHANGES:,} changes, from the start of a cluster to"
+        " readable, beside mysql-replication",
+        f"{ours:,.0f} changes/s; {ours / theirs:.1f} times (mysql-replication {theirs:,.0f})",
+        "60,000; 3 times",
+        ours >= 60_000 and ours >= 3 * theirs,
     )
 
 

@@ -2,7 +2,7 @@
 
 Method: a real server has a log of one-row transactions, and of statements that change many rows.  All of it
 is read over the network, checked, and decoded to Arrow, every column of every image; mysql-replication reads
-the same log of MySQL and hands out the same rows as dicts.  Both are timed by what they take of a processor,
+the same log and hands out the same rows as dicts.  Both are timed by what they take of a processor,
 which other programs on the machine hardly change.
 """
 
@@ -31,6 +31,7 @@ UPDATES = 3
 CHANGES = ROWS * (1 + UPDATES)
 RATE_MIN = 60_000
 TIMES_MIN = 3
+TITLES = {"mysql": "MySQL 9", "mariadb": "MariaDB 10.11"}
 PIECES = 8
 """How many pieces of the log are decoded at once: about what a task has."""
 
@@ -102,10 +103,13 @@ def by_replication(server: MysqlServer, log: Log) -> int:
         blocking=False,
         resume_stream=True,
         auto_position=str(log.start),
+        is_mariadb=server.flavour == "mariadb",
     )
     found = 0
     for event in reader:
         found += len(event.rows)
+        if found == CHANGES:
+            break  # MariaDB would wait for more
     reader.close()
     return found
 
@@ -122,16 +126,12 @@ def test_binary_log(server: MysqlServer, figures: Figures) -> None:
         took.append(time.process_time() - began)
     ours_s = sorted(took)[1]
     rate = CHANGES / ours_s
-    if server.flavour == "mariadb":
-        what = f"MariaDB: {CHANGES:,} changes in the log, decoded to Arrow"
-        figures.add(what, f"{rate:,.0f} changes/s of one core", f"{RATE_MIN:,}", rate >= RATE_MIN)
-        return
     began = time.process_time()
     assert by_replication(server, log) == CHANGES
     theirs_s = time.process_time() - began
     times = theirs_s / ours_s
     figures.add(
-        f"MySQL: {CHANGES:,} changes in the log, decoded to Arrow, beside mysql-replication",
+        f"{TITLES[server.flavour]}: {CHANGES:,} changes in the log, to Arrow, beside mysql-replication",
         f"{rate:,.0f} changes/s of one core; {times:.1f} times (mysql-replication {CHANGES / theirs_s:,.0f})",
         f"{RATE_MIN:,}; {TIMES_MIN} times",
         rate >= RATE_MIN and times >= TIMES_MIN,
