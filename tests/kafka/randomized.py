@@ -46,7 +46,7 @@ CHECK_S_MAX = 300.0
 HISTORY = "WITH (RETAIN HISTORY FOR '1h')"
 ERRORS = ("Envelope error: Upsert: ", "Decode error: ")
 GONE = ("was recreated", "was deleted")
-UNREADABLE = ("is not readable yet", "stopped", "does not go on")
+UNREADABLE = ("is not readable yet", "stopped", "does not go on", "kafka: transport")
 OFTEN = ", TOPIC METADATA REFRESH INTERVAL '1s'"
 PROTO = 'syntax = "proto3"; message M { int64 n = 1; string note = 2; }'
 

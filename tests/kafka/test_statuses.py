@@ -169,6 +169,9 @@ def test_a_broker_that_is_gone_for_a_minute_is_waited_for(there: Mirror) -> None
     asked_s = time.monotonic()
     there.run("CREATE TABLE late FROM SOURCE s FORMAT BYTES", "DROP TABLE late", "DROP TABLE brief")
     assert time.monotonic() - asked_s < STATEMENT_S_MAX
+    said = there.error("VERIFY TABLE keyed")
+    assert f'at "{address}"' in str(said.message_primary)
+    assert "See to it that the broker runs" in str(said.message_hint)
     (behind_s,) = metrics(there, "t", "headwater_lag_seconds")
     assert metrics(there, "t", "headwater_status", 'status="stalled"') == [1.0]
     eventually(lambda: time.monotonic() > began_s + GONE_S, within_s=GONE_S + 10)

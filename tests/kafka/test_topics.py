@@ -226,6 +226,11 @@ def test_a_place_that_is_not_there_is_refused(here: Mirror) -> None:
         " offset/resume upper: 4"
     )
     assert "START OFFSET has 2 offsets" in create(", START OFFSET (5, 0)")
+    said: list[str] = []
+    here.session.add_notice_handler(lambda diagnostic: said.append(str(diagnostic.message_primary)))
+    here.source(topic, "later", options=", START OFFSET (12)")
+    assert said == [f'START OFFSET 12 is past the end of partition 0 of topic "{topic}", 10']
+    here.forget("later")
     assert create(", START OFFSET (-1)") == "START OFFSET must be a nonnegative integer"
     assert create(", START OFFSET (5), START TIMESTAMP 1") == (
         "cannot specify START TIMESTAMP and START OFFSET at same time"

@@ -26,7 +26,7 @@ from headwater.sources.kafka.connection_kind import KAFKA, REGISTRY
 from headwater.sources.kafka.grammar import GRAMMAR
 from headwater.sources.kafka.reader import SOURCE_TYPE
 from headwater.sources.kafka.relations import MZ_KAFKA_CONNECTIONS, MZ_KAFKA_SOURCE_TABLES, MZ_KAFKA_SOURCES
-from headwater.sources.kafka.topic import Ends, Topic, answered, beginnings, starts
+from headwater.sources.kafka.topic import Ends, Topic, answered, beginnings, ends, starts
 from headwater.sql.upstream import Upstream
 
 PREFIX: Final = "KAFKA source validation: "
@@ -101,7 +101,7 @@ def _examine(options: Options, secrets: Secrets) -> Examined:
     learnt = {
         "known": {n: {"id": topics[n].id, "start": s} for n, s in _begins(options, admin, topics).items()}
     }
-    warnings = () if topics else (_nothing_matches(options),)
+    warnings = _past_ends(options, admin, topics) if topics else (_nothing_matches(options),)
     return Examined(_references(topics.values()), learnt, warnings)
 
 
@@ -148,6 +148,7 @@ def _from_offsets(options: Options, name: str, low: Ends) -> list[int]:
             f'{PREFIX}START OFFSET has {len(asked)} offsets, but topic "{name}" has'
             f" {len(low.offsets)} partitions",
             "22023",
+            hint="Write one for each partition, from 0 on; those that are added later are read as a whole.",
         )
     wanted = [*asked, *[0] * (len(low.offsets) - len(asked))]
     for number, (start, first) in enumerate(zip(wanted, low.offsets, strict=True)):
@@ -159,6 +160,22 @@ def _from_offsets(options: Options, name: str, low: Ends) -> list[int]:
                 hint="Leave START OFFSET out to begin with what the topic still has.",
             )
     return wanted
+
+
+def _past_ends(options: Options, admin: Admin, topics: Mapping[str, Topic]) -> tuple[tuple[str, str], ...]:
+    """Offsets that were written and are still to come: somebody may be mistaken, and would not notice."""
+    asked = options["start_offset"]
+    if asked is None:
+        return ()
+    ((name, told),) = ends(admin, topics.values()).items()
+    return tuple(
+        (
+            f'START OFFSET {start} is past the end of partition {number} of topic "{name}", {end}',
+            "Messages before it will not be read. Drop the source and create it again if that is not meant.",
+        )
+        for number, (start, end) in enumerate(zip(asked, answered(admin, name, told).offsets, strict=False))
+        if start > end
+    )
 
 
 def references(options: Options, secrets: Secrets, name: str | None) -> tuple[Reference, ...]:
