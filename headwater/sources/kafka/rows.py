@@ -46,6 +46,8 @@ NULL_KEY: Final = (
     " a record upstream with a NULL key and NULL value"
 )
 _NO_VALUE: Final = "no value"
+_OTHER_HEADERS: Final = "that leaves HEADER out (HEADERS takes whatever is there)"
+_OTHER_FORMAT: Final = "with another FORMAT"
 _NULL_KEY: Final = pa.scalar(b"", pa.binary())
 
 
@@ -219,13 +221,14 @@ class Rows:
         if not places:
             return None
         first = min(places, key=lambda place: _where(found, place))
+        of_headers = places[first] == headers.missing.get(first)
         partition, offset = _where(found, first)
         return DefiniteError(
             ".".join(self.export.reference),
             f"{partition}:{offset}",
             f"{places[first]} (partition {partition}, offset {offset})",
-            hint="Create a table with another FORMAT, or with ENVELOPE UPSERT, where a later message of"
-            " the key heals it.",
+            hint=f"Create a table {_OTHER_HEADERS if of_headers else _OTHER_FORMAT}, or with ENVELOPE"
+            " UPSERT, where a later message of the key heals it.",
         )
 
     def _changes(
