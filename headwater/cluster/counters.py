@@ -89,6 +89,7 @@ class Tallies:
         self._source_id = source_id
         self._report = report
         self._clock = clock
+        self._defects: dict[str, str] = {}  # by table, the last that was logged
 
     def of(self, id_: str) -> Counters:
         return self.counters.setdefault(id_, Counters())
@@ -129,9 +130,12 @@ class Tallies:
         self.tell(self._source_id, *changed)
 
     def defective(self, came: Mapping[str, Received]) -> None:
-        """Log where errors came about that nobody foresaw, of tables from which something came."""
+        """Log where errors came about that nobody foresaw; the same of a table is said once."""
         for table_id, received in came.items():
             for defect in received.defects:
+                if self._defects.get(table_id) == defect:
+                    continue
+                self._defects[table_id] = defect
                 log.error("messages cannot be decoded", source=self._source_id, table=table_id, defect=defect)
 
     # Snapshots

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from structlog.testing import capture_logs
+
 from headwater.cluster.counters import Counters, Tallies
 from headwater.core.change import FetchedFile, FileEntry, Received
+from headwater.core.limits import DEFECTS_TOLD_MAX
 from headwater.core.protocol import Statistics
 
 
@@ -95,3 +98,21 @@ def test_a_tick_counts_for_its_tables_and_for_the_source() -> None:
         "a copy came from no upstream, and messages without rows count"
     )
     assert {message.id for message in tallies.messages()} == {"u1", "u2", "u3"}
+
+
+def test_where_an_error_came_about_is_logged_once_for_each_table() -> None:
+    tallies = Tallies("u1", lambda message: None, Clock())
+    with capture_logs() as logged:
+        for defect in ("first", "first", "second"):
+            tallies.defective({"u2": Received(1, 1, (defect,)), "u3": Received(1, 1)})
+        tallies.fetched("u4", FetchedFile("f", 1, 1, received=Received(1, 1, ("first",))))
+    assert [(line["table"], line["defect"]) for line in logged] == [
+        *(("u2", "first"), ("u2", "second"), ("u4", "first")),
+    ]
+
+
+def test_of_many_errors_some_are_told() -> None:
+    told = Received()
+    for number in range(100):
+        told += Received(1, 2, (str(number),))
+    assert told == Received(100, 200, tuple(map(str, range(DEFECTS_TOLD_MAX))))
