@@ -45,7 +45,7 @@ TABLES_MAX = 7
 CHECK_S_MAX = 300.0
 HISTORY = "WITH (RETAIN HISTORY FOR '1h')"
 ERRORS = ("Envelope error: Upsert: ", "Decode error: ")
-GONE = ("was recreated", "was deleted")
+GONE = ("was recreated", "was deleted", "went away before all of it was read")
 UNREADABLE = ("is not readable yet", "stopped", "does not go on", "kafka: transport")
 OFTEN = ", TOPIC METADATA REFRESH INTERVAL '1s'"
 PROTO = 'syntax = "proto3"; message M { int64 n = 1; string note = 2; }'

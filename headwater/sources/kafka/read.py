@@ -169,5 +169,6 @@ def _check_comes_again(options: Options, secrets: Secrets, name: str, topic_id: 
     deadline = SYSTEM_CLOCK.monotonic_s() + KAFKA_ABSENT_S
     while _strange(options, secrets, {name: topic_id}) is not None:
         if SYSTEM_CLOCK.monotonic_s() > deadline:
-            raise DefiniteError(name, "", f'topic "{name}" went away before all of it was read')
+            text = f'topic "{name}" went away before all of it was read'
+            raise DefiniteError(name, "", text, hint=ANOTHER_TABLE)
         SYSTEM_CLOCK.sleep(_AGAIN_S)
