@@ -8,12 +8,12 @@ nothing may be left here.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import psycopg
 import pytest
 
 from tests.mysql.database import PASSWORD, Database
+from tests.mysql.following import Following
 from tests.support.mysql import MysqlServer, running
 from tests.support.server import HeadwaterServer
 
@@ -27,59 +27,22 @@ PROGRESS = {
 }
 
 
-class Client:
-    """A session in a schema of its own, with a connection `my` to the upstream."""
-
-    def __init__(self, server: HeadwaterServer, database: Database) -> None:
-        self.server = server
-        self.database = database
-        self.schema = database.name
-        self.session = server.connect()
-        self.notices: list[str] = []
-        self.session.add_notice_handler(lambda n: self.notices.append(f"{n.severity}: {n.message_primary}"))
-        self.run(f"CREATE SCHEMA {self.schema}", f"SET search_path = {self.schema}")
-        self.run(database.create_secret, f"CREATE CONNECTION my TO MYSQL ({database.connection})")
-
-    def run(self, *texts: str) -> None:
-        for text in texts:
-            self.session.execute(text.encode())
-
-    def rows(self, text: str) -> list[tuple[Any, ...]]:
-        return self.session.execute(text.encode()).fetchall()
-
-    def refused(self, text: str) -> tuple[str, str | None, str | None]:
-        """Message, detail and hint of the error."""
-        with pytest.raises(psycopg.Error) as error:
-            self.session.execute(text.encode())
-        diag = error.value.diag
-        return str(diag.message_primary), diag.message_detail, diag.message_hint
-
-    def names(self) -> set[str]:
-        """What is in the schema, beside connections and secrets."""
-        found = self.rows(
-            "SELECT o.name FROM mz_catalog.mz_objects o JOIN mz_catalog.mz_schemas s ON s.id = o.schema_id"
-            f" WHERE s.name = '{self.schema}' AND o.type NOT IN ('connection', 'secret')"
-        )
-        return {name for (name,) in found}
-
-
 @pytest.fixture
-def client(server: HeadwaterServer, database: Database) -> Iterator[Client]:
-    made = Client(server, database)
+def client(server: HeadwaterServer, database: Database) -> Iterator[Following]:
+    made = Following(server, database)
     yield made
-    made.session.close()
-    server.query(f"DROP SCHEMA {made.schema} CASCADE")
+    made.close()
 
 
 @pytest.fixture
-def source(client: Client) -> Client:
+def source(client: Following) -> Following:
     """With a source `s` over a table `t`."""
     client.database.run("CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20) NOT NULL)")
     client.run("CREATE SOURCE s FROM MYSQL CONNECTION my")
     return client
 
 
-def test_a_connection_is_shown_without_its_secrets(client: Client) -> None:
+def test_a_connection_is_shown_without_its_secrets(client: Following) -> None:
     full, port = f"materialize.{client.schema}", client.database.server.port
     assert client.rows("SHOW CREATE CONNECTION my") == [
         (
@@ -119,20 +82,20 @@ def test_a_connection_that_cannot_be_is_refused(server: HeadwaterServer, options
     assert error.value.diag.message_primary == message
 
 
-def test_a_connection_is_tried_when_it_is_made_and_when_it_is_changed(client: Client) -> None:
+def test_a_connection_is_tried_when_it_is_made_and_when_it_is_changed(client: Following) -> None:
     user = client.database.user
-    message, detail, hint = client.refused(
+    message, detail, hint = client.refusal(
         f"CREATE CONNECTION c TO MYSQL (HOST '127.0.0.1', PORT {client.database.server.port}, USER '{user}')"
     )
     assert message.startswith(f"Access denied for user '{user}'@")
     assert detail == f'The connection is to "127.0.0.1:{client.database.server.port}", as user "{user}".'
     assert str(hint).startswith("Check USER and PASSWORD")
-    message, _, _ = client.refused("ALTER CONNECTION my SET (PORT 1)")
+    message, _, _ = client.refusal("ALTER CONNECTION my SET (PORT 1)")
     assert message == "error connecting to server: Connection refused"
     client.run("VALIDATE CONNECTION my")
 
 
-def test_a_source_is_recorded_with_its_references(source: Client) -> None:
+def test_a_source_is_recorded_with_its_references(source: Following) -> None:
     full = f"materialize.{source.schema}"
     assert source.rows("SHOW CREATE SOURCE s") == [
         (f"{full}.s", f"CREATE SOURCE {full}.s\nIN CLUSTER quickstart\nFROM MYSQL CONNECTION {full}.my;")
@@ -147,7 +110,7 @@ def test_a_source_is_recorded_with_its_references(source: Client) -> None:
     assert shown == PROGRESS[source.database.server.flavour]
 
 
-def test_a_table_is_recorded_with_its_full_reference_and_can_be_made_again(source: Client) -> None:
+def test_a_table_is_recorded_with_its_full_reference_and_can_be_made_again(source: Following) -> None:
     source.database.run(
         "CREATE TABLE u (id INT UNSIGNED PRIMARY KEY, `Mood` ENUM('sad'), gone SET('x'), n DECIMAL(8,3),"
         " big DECIMAL(65,30), hidden INT INVISIBLE, twice INT AS (n * 2) VIRTUAL, UNIQUE (n))"
@@ -181,7 +144,7 @@ def test_a_table_is_recorded_with_its_full_reference_and_can_be_made_again(sourc
     assert source.rows("SHOW TABLES ON s") == [("ours", "")]
 
 
-def test_columns_may_be_listed_and_are_taken_in_that_order(source: Client) -> None:
+def test_columns_may_be_listed_and_are_taken_in_that_order(source: Following) -> None:
     source.run("CREATE TABLE ours (name, id) FROM SOURCE s (REFERENCE t)")
     assert [row[0] for row in source.rows("SHOW COLUMNS FROM ours")] == ["name", "id"]
 
@@ -205,34 +168,34 @@ def test_columns_may_be_listed_and_are_taken_in_that_order(source: Client) -> No
         ("CREATE TABLE s FROM SOURCE s (REFERENCE t)", "catalog item 's' already exists"),
     ],
 )
-def test_a_table_that_cannot_be_is_refused(source: Client, statement: str, message: str) -> None:
+def test_a_table_that_cannot_be_is_refused(source: Following, statement: str, message: str) -> None:
     source.database.run(
         "CREATE TABLE odd (a INT PRIMARY KEY, g GEOMETRY)",
         "CREATE TABLE reserved (a INT PRIMARY KEY, _op TEXT)",
     )
-    assert source.refused(statement)[0] == message
+    assert source.refusal(statement)[0] == message
     assert source.names() == {"s"}
 
 
-def test_what_is_no_table_or_cannot_be_followed_is_told_of(source: Client) -> None:
+def test_what_is_no_table_or_cannot_be_followed_is_told_of(source: Following) -> None:
     source.database.run("CREATE VIEW seen AS SELECT 1", "CREATE TABLE files (a INT) ENGINE = MyISAM")
-    message, detail, hint = source.refused("CREATE TABLE x FROM SOURCE s (REFERENCE seen)")
+    message, detail, hint = source.refusal("CREATE TABLE x FROM SOURCE s (REFERENCE seen)")
     assert message == "reference to seen not found in source"
     assert detail == f"{source.schema}.seen is a view, and changes of tables alone are logged."
     assert hint == "Name the tables it is made of."
-    message, _, hint = source.refused("CREATE TABLE x FROM SOURCE s (REFERENCE files)")
+    message, _, hint = source.refusal("CREATE TABLE x FROM SOURCE s (REFERENCE files)")
     assert message == f"{PREFIX}table {source.schema}.files is kept by MyISAM"
     assert hint == f"In the upstream: ALTER TABLE `{source.schema}`.`files` ENGINE = InnoDB"
 
 
-def test_a_short_name_that_several_databases_have_is_ambiguous(source: Client) -> None:
+def test_a_short_name_that_several_databases_have_is_ambiguous(source: Following) -> None:
     other = f"{source.schema}_other"
     source.database.run(f"CREATE DATABASE {other}", f"CREATE TABLE {other}.t (a INT)")
     source.database.run(f"GRANT SELECT ON {other}.* TO {source.database.user}@'%'")
     try:
-        message, _, _ = source.refused("CREATE TABLE x FROM SOURCE s (REFERENCE t)")
+        message, _, _ = source.refusal("CREATE TABLE x FROM SOURCE s (REFERENCE t)")
         assert message.startswith("reference t is ambiguous, consider specifying an additional layer")
-        message, detail, hint = source.refused(f"CREATE TABLE x FROM SOURCE s (REFERENCE {other}.t)")
+        message, detail, hint = source.refusal(f"CREATE TABLE x FROM SOURCE s (REFERENCE {other}.t)")
         assert message == f"{PREFIX}User lacks required MySQL privileges"
         assert detail == f"Missing MySQL privileges: 'LOCK TABLES' on '{other}.t'"
         source.database.run(str(hint).removeprefix("In the upstream: "))
@@ -241,10 +204,10 @@ def test_a_short_name_that_several_databases_have_is_ambiguous(source: Client) -
         source.database.run(f"DROP DATABASE {other}")
 
 
-def test_a_source_needs_the_right_to_follow(client: Client) -> None:
+def test_a_source_needs_the_right_to_follow(client: Following) -> None:
     database = client.database
     database.run("CREATE TABLE t (a INT)", f"REVOKE REPLICATION SLAVE ON *.* FROM {database.user}@'%'")
-    message, detail, hint = client.refused("CREATE SOURCE s FROM MYSQL CONNECTION my")
+    message, detail, hint = client.refusal("CREATE SOURCE s FROM MYSQL CONNECTION my")
     assert message == f"{PREFIX}User lacks required MySQL privileges"
     assert detail == "Missing MySQL privileges: 'REPLICATION SLAVE' on '*.*'"
     assert client.names() == set()
@@ -252,13 +215,13 @@ def test_a_source_needs_the_right_to_follow(client: Client) -> None:
     client.run("CREATE SOURCE s FROM MYSQL CONNECTION my")
 
 
-def test_a_source_that_cannot_be_is_refused(client: Client) -> None:
-    message, _, _ = client.refused("CREATE SOURCE s FROM MYSQL CONNECTION my")
+def test_a_source_that_cannot_be_is_refused(client: Following) -> None:
+    message, _, _ = client.refusal("CREATE SOURCE s FROM MYSQL CONNECTION my")
     assert message == f"{PREFIX}No tables found for provided reference"
     client.database.run("CREATE TABLE t (a INT)")
-    message, _, _ = client.refused("CREATE SOURCE s FROM MYSQL CONNECTION my (TEXT COLUMNS (t.a))")
+    message, _, _ = client.refusal("CREATE SOURCE s FROM MYSQL CONNECTION my (TEXT COLUMNS (t.a))")
     assert message == f"{PREFIX}TEXT COLUMNS option is unnecessary when no tables are added"
-    message, _, _ = client.refused("CREATE SOURCE s FROM POSTGRES CONNECTION my (PUBLICATION 'p')")
+    message, _, _ = client.refusal("CREATE SOURCE s FROM POSTGRES CONNECTION my (PUBLICATION 'p')")
     assert message == "my is not a POSTGRES CONNECTION"
     assert client.names() == set()
 
@@ -271,14 +234,14 @@ def test_a_log_without_names_of_columns_is_for_the_legacy_syntax(
         database.run("CREATE TABLE t (a INT PRIMARY KEY)", "CREATE DATABASE unlogged")
         database.run("CREATE TABLE unlogged.t2 (a INT)")
         database.run(f"GRANT SELECT, LOCK TABLES ON unlogged.* TO {database.user}@'%'")
-        client = Client(server, database)
+        client = Following(server, database)
         try:
             client.run("CREATE SOURCE s FROM MYSQL CONNECTION my")
             assert client.notices == [
                 "WARNING: binlog_row_metadata of the upstream is MINIMAL, so that"
                 " CREATE TABLE .. FROM SOURCE cannot be used"
             ]
-            message, _, hint = client.refused("CREATE TABLE t FROM SOURCE s (REFERENCE t)")
+            message, _, hint = client.refusal("CREATE TABLE t FROM SOURCE s (REFERENCE t)")
             assert message == (
                 "The MySQL system variable 'binlog_row_metadata' is set to an unsupported value: MINIMAL."
                 " Materialize requires this variable to be set to 'FULL' to use the"
@@ -286,7 +249,7 @@ def test_a_log_without_names_of_columns_is_for_the_legacy_syntax(
             )
             assert "binlog_row_metadata = 'FULL'" in str(hint)
             client.run("CREATE SOURCE o FROM MYSQL CONNECTION my FOR TABLES (t)")
-            message, detail, _ = client.refused("CREATE SOURCE q FROM MYSQL CONNECTION my FOR TABLES (t2)")
+            message, detail, _ = client.refusal("CREATE SOURCE q FROM MYSQL CONNECTION my FOR TABLES (t2)")
             assert message == f"{PREFIX}changes of table unlogged.t2 are not in the upstream's binary log"
             assert detail == "The server leaves database unlogged out (binlog_ignore_db)."
         finally:
@@ -295,7 +258,7 @@ def test_a_log_without_names_of_columns_is_for_the_legacy_syntax(
             database.close()
 
 
-def test_cascades_that_are_not_logged_are_told_of(source: Client) -> None:
+def test_cascades_that_are_not_logged_are_told_of(source: Following) -> None:
     source.database.run(
         "CREATE TABLE chi (a INT PRIMARY KEY, b INT,"
         " CONSTRAINT fk FOREIGN KEY (b) REFERENCES t (id) ON DELETE CASCADE)"
@@ -307,11 +270,11 @@ def test_cascades_that_are_not_logged_are_told_of(source: Client) -> None:
     assert source.notices == (told if source.database.server.flavour == "mariadb" else [])
 
 
-def test_a_password_that_is_changed_is_used_from_then_on(source: Client) -> None:
+def test_a_password_that_is_changed_is_used_from_then_on(source: Following) -> None:
     database = source.database
     with database.session.cursor() as cursor:
         cursor.execute("ALTER USER %s@'%%' IDENTIFIED BY 'another'", (database.user,))
-    assert source.refused("CREATE TABLE x FROM SOURCE s (REFERENCE t)")[0].startswith("Access denied")
+    assert source.refusal("CREATE TABLE x FROM SOURCE s (REFERENCE t)")[0].startswith("Access denied")
     source.run(f"ALTER SECRET {database.secret} AS 'another'", "CREATE TABLE x FROM SOURCE s (REFERENCE t)")
     with database.session.cursor() as cursor:
         cursor.execute("ALTER USER %s@'%%' IDENTIFIED BY %s", (database.user, PASSWORD))

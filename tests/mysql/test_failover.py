@@ -158,17 +158,12 @@ def test_copies_and_the_log_pass_an_encrypted_way(
         files={name: text.encode() for name, text in files.items()},
     ) as upstream:
         database = Database(upstream)
-        database.run(*TABLES, f"ALTER USER {database.user}@'%' REQUIRE SSL")
-        here = Following.__new__(Following)
-        here.server, here.database, here.schema = server, database, database.name
-        here.session = here.connect()
-        options = database.connection.replace("127.0.0.1", "localhost")
+        database.run(*TABLES)
+        here = Following(server, database)
         try:
+            database.run(f"ALTER USER {database.user}@'%' REQUIRE SSL")
             here.run(
-                f"CREATE SCHEMA {here.schema}", f"SET search_path = {here.schema}", database.create_secret
-            )
-            here.run(
-                f"CREATE CONNECTION my TO MYSQL ({options}, SSL MODE 'VERIFY_IDENTITY',"
+                "ALTER CONNECTION my SET (HOST 'localhost', SSL MODE 'VERIFY_IDENTITY',"
                 f" SSL CERTIFICATE AUTHORITY '{authority.certificate}')"
             )
             here.create_source()

@@ -9,12 +9,12 @@ what can be read after.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import psycopg
 import pytest
 
 from tests.mysql.database import Database
+from tests.mysql.following import Following
 from tests.support.mysql import MysqlServer, running
 from tests.support.server import HeadwaterServer, eventually
 
@@ -29,47 +29,21 @@ TABLES = (
 )
 
 
-class Client:
-    """A session in a schema of its own, with a connection `my` to the upstream."""
-
-    def __init__(self, server: HeadwaterServer, database: Database) -> None:
-        self.session = server.connect()
-        self.schema = database.name
-        self.run(f"CREATE SCHEMA {self.schema}", f"SET search_path = {self.schema}")
-        self.run(database.create_secret, f"CREATE CONNECTION my TO MYSQL ({database.connection})")
-
-    def run(self, *texts: str) -> None:
-        for text in texts:
-            self.session.execute(text.encode())
-
-    def rows(self, text: str) -> list[tuple[Any, ...]]:
-        return self.session.execute(text.encode()).fetchall()
-
-    def refused(self, text: str) -> tuple[str, str | None]:
-        with pytest.raises(psycopg.Error) as error:
-            self.session.execute(text.encode())
-        return str(error.value.diag.message_primary), error.value.diag.message_detail
-
-    def names(self, query: str = "SHOW SOURCES") -> set[str]:
-        return {row[0] for row in self.rows(query)}
-
-
 @pytest.fixture
-def client(server: HeadwaterServer, database: Database) -> Iterator[Client]:
+def client(server: HeadwaterServer, database: Database) -> Iterator[Following]:
     database.run(*TABLES)
-    made = Client(server, database)
+    made = Following(server, database)
     yield made
-    made.session.close()
-    server.query(f"DROP SCHEMA {made.schema} CASCADE")
+    made.close()
 
 
-def test_subsources_come_and_go_while_the_others_run(client: Client, database: Database) -> None:
+def test_subsources_come_and_go_while_the_others_run(client: Following, database: Database) -> None:
     full, here = f"materialize.{client.schema}", database.name
     client.run(
         f"CREATE SOURCE s FROM MYSQL CONNECTION my (TEXT COLUMNS ({here}.t.e), IGNORE COLUMNS (u.y))"
         f" FOR TABLES ({here}.t AS first, u)"
     )
-    assert client.names() == {"s", "s_progress", "first", "u"}
+    assert client.listed() == {"s", "s_progress", "first", "u"}
     assert client.rows("SELECT id, name, e FROM first") == [(1, "one", "good")]
     assert client.rows("SELECT * FROM u") == [(1, "x")]
     assert client.rows("SELECT count(*) > 0 FROM s_progress") == [(True,)]
@@ -88,19 +62,21 @@ def test_subsources_come_and_go_while_the_others_run(client: Client, database: D
     database.run("INSERT INTO w VALUES (5)")
     eventually(lambda: client.rows("SELECT count(*) FROM w2") == [(5,)])
     client.run("DROP SOURCE s CASCADE")
-    assert client.names() == set()
+    assert client.listed() == set()
 
 
-def test_all_tables_of_the_server_or_of_a_database_may_be_taken(client: Client, database: Database) -> None:
+def test_all_tables_of_the_server_or_of_a_database_may_be_taken(
+    client: Following, database: Database
+) -> None:
     create = "CREATE SOURCE s FROM MYSQL CONNECTION my (TEXT COLUMNS (t.e))"
     for outputs in ("FOR ALL TABLES", f"FOR SCHEMAS ({database.name})"):
         client.run(f"{create} {outputs}")
-        assert client.names() == {"s", "s_progress", "t", "u", "w"}
+        assert client.listed() == {"s", "s_progress", "t", "u", "w"}
         assert client.rows("SELECT count(*) FROM w") == [(3,)]
         client.run("DROP SOURCE s CASCADE")
 
 
-def test_what_cannot_be_is_refused_and_leaves_nothing(client: Client, database: Database) -> None:
+def test_what_cannot_be_is_refused_and_leaves_nothing(client: Following, database: Database) -> None:
     create, here = "CREATE SOURCE s FROM MYSQL CONNECTION my", database.name
     for text, (message, detail) in {
         f"{create} FOR TABLES (nope)": ("reference to nope not found in source", None),
@@ -125,8 +101,8 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(client: Client, database: 
             "the following columns contain unsupported types:\n'enum('good','bad')' for e.t",
         ),
     }.items():
-        assert client.refused(text) == (message, detail), text
-    assert client.names() == set()
+        assert client.refusal(text)[:2] == (message, detail), text
+    assert client.listed() == set()
 
 
 def test_a_log_without_names_feeds_a_legacy_source_by_places(
@@ -135,7 +111,7 @@ def test_a_log_without_names_feeds_a_legacy_source_by_places(
     with running(upstream.flavour, "--binlog-row-metadata=MINIMAL") as other:
         database = Database(other)
         database.run(*TABLES)
-        client = Client(server, database)
+        client = Following(server, database)
         try:
             client.run(
                 "CREATE SOURCE s FROM MYSQL CONNECTION my (TEXT COLUMNS (t.e), EXCLUDE COLUMNS (t.name))"

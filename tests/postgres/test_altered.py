@@ -10,7 +10,8 @@ import psycopg
 import pytest
 
 from tests.support.database import Database
-from tests.support.following import EQUAL_S_MAX, Following, following
+from tests.support.following import Following, following
+from tests.support.here import EQUAL_S_MAX
 from tests.support.server import HeadwaterServer, eventually
 
 ALTERED = [

@@ -10,64 +10,26 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
-from typing import Any
 
-import psycopg
 import pytest
 
 from headwater.core.clock import SYSTEM_CLOCK
 from tests.support.database import Database
+from tests.support.following import Following
 from tests.support.server import HeadwaterServer, eventually
 
 PREFIX = "POSTGRES source validation: "
 
 
-class Client:
-    """A session in a schema of its own, with a connection `pg` to the upstream."""
-
-    def __init__(self, server: HeadwaterServer, database: Database) -> None:
-        self.server = server
-        self.database = database
-        self.schema = database.name
-        self.session = server.connect()
-        self.notices: list[str] = []
-        self.session.add_notice_handler(lambda n: self.notices.append(f"{n.severity}: {n.message_primary}"))
-        self.run(f"CREATE SCHEMA {self.schema}", f"SET search_path = {self.schema}")
-        self.run(database.connection_sql("pg"))
-
-    def run(self, *texts: str) -> None:
-        for text in texts:
-            self.session.execute(text.encode())
-
-    def rows(self, text: str) -> list[tuple[Any, ...]]:
-        return self.session.execute(text.encode()).fetchall()
-
-    def refused(self, text: str) -> tuple[str, str | None, str | None]:
-        """Message, detail and hint of the error."""
-        with pytest.raises(psycopg.Error) as error:
-            self.session.execute(text.encode())
-        diag = error.value.diag
-        return str(diag.message_primary), diag.message_detail, diag.message_hint
-
-    def names(self) -> set[str]:
-        """What is in the schema, beside the connection."""
-        found = self.rows(
-            "SELECT o.name FROM mz_catalog.mz_objects o JOIN mz_catalog.mz_schemas s ON s.id = o.schema_id"
-            f" WHERE s.name = '{self.schema}' AND o.type <> 'connection'"
-        )
-        return {name for (name,) in found}
-
-
 @pytest.fixture
-def client(server: HeadwaterServer, database: Database) -> Iterator[Client]:
-    made = Client(server, database)
+def client(server: HeadwaterServer, database: Database) -> Iterator[Following]:
+    made = Following(server, database)
     yield made
-    made.session.close()
-    server.query(f"DROP SCHEMA {made.schema} CASCADE")
+    made.close()
 
 
 @pytest.fixture
-def source(client: Client) -> Client:
+def source(client: Following) -> Following:
     """With a source `s` over a table `t`."""
     client.database.run(
         "CREATE TABLE t (id int PRIMARY KEY, name text NOT NULL)", "CREATE PUBLICATION p FOR ALL TABLES"
@@ -76,7 +38,7 @@ def source(client: Client) -> Client:
     return client
 
 
-def test_a_source_is_recorded_with_its_slot_and_its_references(source: Client) -> None:
+def test_a_source_is_recorded_with_its_slot_and_its_references(source: Following) -> None:
     full = f"materialize.{source.schema}"
     assert source.rows("SHOW CREATE SOURCE s") == [
         (
@@ -105,7 +67,7 @@ def test_a_source_is_recorded_with_its_slot_and_its_references(source: Client) -
     assert [(name, type_) for name, _, type_, _ in source.rows("SHOW COLUMNS FROM s")] == [("lsn", "uint8")]
 
 
-def test_a_table_is_recorded_with_its_full_reference_and_can_be_made_again(source: Client) -> None:
+def test_a_table_is_recorded_with_its_full_reference_and_can_be_made_again(source: Following) -> None:
     source.database.run("CREATE TYPE mood AS ENUM ('sad')")
     source.database.run('CREATE TABLE u (id int PRIMARY KEY, "M" mood, gone int, n numeric(8,3))')
     source.run(
@@ -134,7 +96,7 @@ def test_a_table_is_recorded_with_its_full_reference_and_can_be_made_again(sourc
     assert source.rows("SHOW TABLES ON s") == [("ours", "")]
 
 
-def test_references_are_asked_for_live_and_listed_when_refreshed(source: Client) -> None:
+def test_references_are_asked_for_live_and_listed_when_refreshed(source: Following) -> None:
     source.database.run("CREATE TABLE later (id int PRIMARY KEY)")
     known = (
         "SELECT r.name FROM mz_internal.mz_source_references r JOIN mz_catalog.mz_sources s"
@@ -147,7 +109,7 @@ def test_references_are_asked_for_live_and_listed_when_refreshed(source: Client)
     assert source.rows(known) == [("later",), ("t",)]
 
 
-def test_several_tables_of_one_block_are_made_together(source: Client) -> None:
+def test_several_tables_of_one_block_are_made_together(source: Following) -> None:
     source.run(
         "BEGIN",
         "CREATE TABLE a FROM SOURCE s (REFERENCE t)",
@@ -157,7 +119,7 @@ def test_several_tables_of_one_block_are_made_together(source: Client) -> None:
     assert source.names() == {"s", "a", "b"}
 
 
-def test_a_block_may_make_the_connection_too(client: Client) -> None:
+def test_a_block_may_make_the_connection_too(client: Following) -> None:
     client.database.run("CREATE TABLE t (id int PRIMARY KEY)", "CREATE PUBLICATION p FOR TABLE t")
     client.run(
         "BEGIN",
@@ -169,8 +131,8 @@ def test_a_block_may_make_the_connection_too(client: Client) -> None:
     assert client.names() == {"s", "t"}
 
 
-def test_a_source_needs_its_connection(source: Client) -> None:
-    message, _, hint = source.refused("DROP CONNECTION pg")
+def test_a_source_needs_its_connection(source: Following) -> None:
+    message, _, hint = source.refusal("DROP CONNECTION pg")
     assert message == 'cannot drop connection "pg": still depended upon by source "s"'
     assert hint == "Use DROP ... CASCADE to drop the dependent objects too."
     source.run("ALTER CONNECTION pg RENAME TO gate")
@@ -185,7 +147,7 @@ def test_a_source_needs_its_connection(source: Client) -> None:
     assert source.names() == set()
 
 
-def test_a_publication_that_leaves_out_operations_is_warned_of(client: Client) -> None:
+def test_a_publication_that_leaves_out_operations_is_warned_of(client: Following) -> None:
     client.database.run("CREATE TABLE t (id int PRIMARY KEY)")
     client.database.run("CREATE PUBLICATION p FOR TABLE t WITH (publish = 'insert')")
     client.run("CREATE SOURCE s FROM POSTGRES CONNECTION pg (PUBLICATION 'p')")
@@ -225,11 +187,11 @@ def test_a_publication_that_leaves_out_operations_is_warned_of(client: Client) -
     ],
 )
 def test_a_source_that_cannot_be_is_refused(
-    client: Client, statement: str, message: str, detail: str | None
+    client: Following, statement: str, message: str, detail: str | None
 ) -> None:
     client.run("CREATE TABLE plain (a int)")
     client.database.run("CREATE PUBLICATION empty")
-    assert client.refused(f"CREATE SOURCE s {statement}")[:2] == (message, detail)
+    assert client.refusal(f"CREATE SOURCE s {statement}")[:2] == (message, detail)
     assert client.names() == {"plain"}
     slots = "SELECT count(*) FROM pg_replication_slots WHERE database = current_database()"
     assert client.database.value(slots) == 0
@@ -263,7 +225,7 @@ def test_a_source_that_cannot_be_is_refused(
         ("CREATE TABLE x FROM SOURCE s (REFERENCE reserved)", 'column name "_op" is reserved'),
     ],
 )
-def test_a_table_that_cannot_be_is_refused(source: Client, statement: str, message: str) -> None:
+def test_a_table_that_cannot_be_is_refused(source: Following, statement: str, message: str) -> None:
     source.database.run(
         "CREATE SCHEMA other",
         "CREATE TABLE twice (a int PRIMARY KEY)",
@@ -274,11 +236,11 @@ def test_a_table_that_cannot_be_is_refused(source: Client, statement: str, messa
         'CREATE TABLE cases (a int PRIMARY KEY, "A" int)',
         "CREATE TABLE reserved (a int PRIMARY KEY, _op text)",
     )
-    assert source.refused(statement)[0] == message
+    assert source.refusal(statement)[0] == message
     assert source.names() == {"s"}
 
 
-def test_rights_that_lack_are_told_of_when_the_table_is_made(client: Client) -> None:
+def test_rights_that_lack_are_told_of_when_the_table_is_made(client: Following) -> None:
     client.database.run(
         "CREATE SCHEMA hidden",
         "CREATE TABLE hidden.t (a int PRIMARY KEY)",
@@ -289,20 +251,20 @@ def test_rights_that_lack_are_told_of_when_the_table_is_made(client: Client) -> 
         client.database.connection_sql("weak", client.database.role),
         "CREATE SOURCE s FROM POSTGRES CONNECTION weak (PUBLICATION 'p')",
     )
-    message, detail, hint = client.refused("CREATE TABLE x FROM SOURCE s (REFERENCE t)")
+    message, detail, hint = client.refusal("CREATE TABLE x FROM SOURCE s (REFERENCE t)")
     assert message == f"{PREFIX}insufficient privileges"
     assert detail == (
         "user lacks USAGE privileges for schemas hidden and user lacks SELECT privileges for tables hidden.t"
     )
     older = "CREATE SOURCE o FROM POSTGRES CONNECTION weak (PUBLICATION 'p') FOR ALL TABLES"
-    _, together, _ = client.refused(older)
+    _, together, _ = client.refusal(older)
     assert str(together).endswith('user lacks SELECT privileges for tables hidden.t, public."Other"')
     for statement in str(hint).partition(": ")[2].split("; "):
         client.database.run(statement)
     client.run("CREATE TABLE x FROM SOURCE s (REFERENCE t)")
 
 
-def test_what_the_upstream_has_and_does_not_publish_is_told_of(client: Client) -> None:
+def test_what_the_upstream_has_and_does_not_publish_is_told_of(client: Following) -> None:
     upstream = client.database
     upstream.run(
         "CREATE TABLE published (a int PRIMARY KEY)",
@@ -321,35 +283,35 @@ def test_what_the_upstream_has_and_does_not_publish_is_told_of(client: Client) -
         ("public.quick", f"{path}.quick is UNLOGGED", "SET LOGGED"),
         ("whole", f"{path}.whole is partitioned", "SET (publish_via_partition_root = true)"),
     ):
-        message, detail, hinted = client.refused(create.format(reference))
+        message, detail, hinted = client.refusal(create.format(reference))
         assert message == f"reference to {reference.strip(chr(34))} not found in source"
         assert str(detail).startswith(why)
         assert hint in str(hinted)
-    assert "Did you mean" in str(client.refused(create.format("publish"))[2])
+    assert "Did you mean" in str(client.refusal(create.format("publish"))[2])
     upstream.run("ALTER PUBLICATION p SET (publish_via_partition_root = true)")
-    _, detail, hinted = client.refused(create.format("part"))
+    _, detail, hinted = client.refusal(create.format("part"))
     assert str(detail).startswith(
         f"{path}.part is a partition of public.whole, and publication p publishes it"
     )
     assert str(hinted).startswith("Take all of it: (REFERENCE public.whole).")
 
 
-def test_an_upstream_that_is_gone_fails_the_statement(source: Client) -> None:
+def test_an_upstream_that_is_gone_fails_the_statement(source: Following) -> None:
     source.run("ALTER CONNECTION pg SET (PORT 1) WITH (VALIDATE = false)")
-    message, _, hint = source.refused("CREATE TABLE x FROM SOURCE s (REFERENCE t)")
+    message, _, hint = source.refusal("CREATE TABLE x FROM SOURCE s (REFERENCE t)")
     assert message.startswith("error connecting to server: Connection refused")
     assert hint is not None
     assert source.names() == {"s"}
 
 
-def test_a_statement_that_waits_for_its_upstream_can_be_cancelled(source: Client) -> None:
+def test_a_statement_that_waits_for_its_upstream_can_be_cancelled(source: Following) -> None:
     """The upstream takes connections and never answers; other sessions go on meanwhile."""
     with _Silence() as port:
         source.run(f"ALTER CONNECTION pg SET (PORT {port}) WITH (VALIDATE = false)")
         outcome: list[str] = []
 
         def create() -> None:
-            outcome.append(source.refused("CREATE TABLE x FROM SOURCE s (REFERENCE t)")[0])
+            outcome.append(source.refusal("CREATE TABLE x FROM SOURCE s (REFERENCE t)")[0])
 
         waiting = threading.Thread(target=create)
         waiting.start()

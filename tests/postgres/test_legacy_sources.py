@@ -9,13 +9,13 @@ seen before is compared with what can be seen after.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import psycopg
 import pytest
 
 from headwater.observe.failpoints import VARIABLE
 from tests.support.database import Database
+from tests.support.following import Following
 from tests.support.server import HeadwaterServer, eventually
 
 PREFIX = "POSTGRES source validation: "
@@ -38,37 +38,11 @@ def upstream(database: Database) -> Database:
     return database
 
 
-class Client:
-    """A session in a schema of its own, with a connection `pg` to the upstream."""
-
-    def __init__(self, server: HeadwaterServer, upstream: Database) -> None:
-        self.session = server.connect()
-        self.schema = upstream.name
-        self.run(f"CREATE SCHEMA {self.schema}", f"SET search_path = {self.schema}")
-        self.run(upstream.connection_sql("pg"))
-
-    def run(self, *texts: str) -> None:
-        for text in texts:
-            self.session.execute(text.encode())
-
-    def rows(self, text: str) -> list[tuple[Any, ...]]:
-        return self.session.execute(text.encode()).fetchall()
-
-    def refused(self, text: str) -> tuple[str, str | None]:
-        with pytest.raises(psycopg.Error) as error:
-            self.session.execute(text.encode())
-        return str(error.value.diag.message_primary), error.value.diag.message_detail
-
-    def names(self, query: str = "SHOW SOURCES") -> set[str]:
-        return {row[0] for row in self.rows(query)}
-
-
 @pytest.fixture
-def client(server: HeadwaterServer, upstream: Database) -> Iterator[Client]:
-    made = Client(server, upstream)
+def client(server: HeadwaterServer, upstream: Database) -> Iterator[Following]:
+    made = Following(server, upstream)
     yield made
-    made.session.close()
-    server.query(f"DROP SCHEMA {made.schema} CASCADE")
+    made.close()
 
 
 def slots(upstream: Database) -> int:
@@ -78,13 +52,13 @@ def slots(upstream: Database) -> int:
     return count
 
 
-def test_subsources_come_and_go_while_the_others_run(client: Client, upstream: Database) -> None:
+def test_subsources_come_and_go_while_the_others_run(client: Following, upstream: Database) -> None:
     full = f"materialize.{client.schema}"
     client.run(
         "CREATE SOURCE s FROM POSTGRES CONNECTION pg (PUBLICATION 'p', TEXT COLUMNS (public.t.e))"
         " FOR TABLES (public.t AS first, u)"
     )
-    assert client.names() == {"s", "s_progress", "first", "u"}
+    assert client.listed() == {"s", "s_progress", "first", "u"}
     assert client.rows("SELECT id, name, e FROM first") == [(1, "one", "good")]
     assert client.rows("SELECT x FROM u") == [("x",)]
     assert client.rows("SELECT lsn > 0 FROM s_progress") == [(True,)]
@@ -117,12 +91,12 @@ def test_subsources_come_and_go_while_the_others_run(client: Client, upstream: D
     client.run("ALTER SOURCE s DROP SUBSOURCE second", "DROP SOURCE u")
     upstream.run("INSERT INTO w VALUES (102)")
     eventually(lambda: client.rows("SELECT count(*) FROM w") == [(102,)])
-    assert client.names("SHOW SUBSOURCES ON s") == {"s_progress", "first", "w"}
+    assert client.listed("SHOW SUBSOURCES ON s") == {"s_progress", "first", "w"}
     client.run("CREATE TABLE w2 FROM SOURCE s (REFERENCE w)")
     eventually(lambda: client.rows("SELECT count(*) FROM w2") == [(102,)])
     assert slots(upstream) == 1
     client.run("DROP SOURCE s CASCADE")
-    assert client.names() == set()
+    assert client.listed() == set()
     eventually(lambda: slots(upstream) == 0)
 
 
@@ -191,42 +165,40 @@ def later_refusals(schema: str) -> dict[str, tuple[str, str | None]]:
 
 
 def test_what_cannot_be_is_refused_and_leaves_nothing(
-    server: HeadwaterServer, client: Client, upstream: Database
+    server: HeadwaterServer, client: Following, upstream: Database
 ) -> None:
     for text, (message, detail) in refusals(upstream.name).items():
-        found = client.refused(text)
+        found = client.refusal(text)
         assert found[0] == message, text
         assert detail is None or found[1] == detail, text
-    assert client.names() == set()
+    assert client.listed() == set()
     assert slots(upstream) == 0
 
     client.run("CREATE SOURCE s FROM POSTGRES CONNECTION pg (PUBLICATION 'p') FOR TABLES (u)")
     for text, (message, detail) in later_refusals(client.schema).items():
-        found = client.refused(text)
+        found = client.refusal(text)
         assert found[0] == message, text
         assert detail is None or found[1] == detail, text
-    assert client.names() == {"s", "s_progress", "u"}
+    assert client.listed() == {"s", "s_progress", "u"}
 
     server.operate("ALTER SYSTEM SET enable_create_table_from_source = off")
     try:
-        assert client.refused("CREATE SOURCE q FROM POSTGRES CONNECTION pg (PUBLICATION 'p')") == (
-            f"{PREFIX}missing TABLES specification",
-            None,
-        )
+        error = client.error("CREATE SOURCE q FROM POSTGRES CONNECTION pg (PUBLICATION 'p')")
+        assert error.message_primary == f"{PREFIX}missing TABLES specification"
     finally:
         server.operate("ALTER SYSTEM RESET enable_create_table_from_source")
 
 
-def test_a_bare_name_goes_where_the_source_is(client: Client, upstream: Database) -> None:
+def test_a_bare_name_goes_where_the_source_is(client: Following, upstream: Database) -> None:
     elsewhere = f"{client.schema}_elsewhere"
     client.run(f"CREATE SCHEMA {elsewhere}")
     create = f"CREATE SOURCE {elsewhere}.s FROM POSTGRES CONNECTION pg (PUBLICATION 'p')"
     try:
         client.run(f"{create} FOR TABLE u AS x")
-        assert client.names(f"SHOW SOURCES FROM {elsewhere}") == {"s", "s_progress", "x"}
+        assert client.listed(f"SHOW SOURCES FROM {elsewhere}") == {"s", "s_progress", "x"}
         client.run(f"ALTER SOURCE {elsewhere}.s ADD SUBSOURCE w AS y")
-        assert client.names(f"SHOW SOURCES FROM {elsewhere}") == {"s", "s_progress", "x", "y"}
-        assert client.names() == set()
+        assert client.listed(f"SHOW SOURCES FROM {elsewhere}") == {"s", "s_progress", "x", "y"}
+        assert client.listed() == set()
         with pytest.raises(psycopg.Error) as error:
             client.run("CREATE SOURCE q FROM POSTGRES CONNECTION pg (PUBLICATION 'p') FOR TABLE public.t")
         assert "TEXT COLUMNS (public.t.e)" in str(error.value.diag.message_hint)

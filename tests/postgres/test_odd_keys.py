@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from tests.support.database import Database
-from tests.support.following import EQUAL_S_MAX, Following, following
-from tests.support.following import value_error_of as fails
+from tests.support.following import Following, following
+from tests.support.here import EQUAL_S_MAX
 from tests.support.server import HeadwaterServer, eventually
 
 FAR, FARTHER = "294276-12-31 23:59:59.5", "294276-12-31 23:59:59.6"
@@ -54,7 +54,7 @@ def test_a_row_whose_key_cannot_be_stored_fails_reads_until_it_is_gone(
     ) as here:
         here.create_table("far")
         here.create_table("beside")
-        assert fails(here, "far") == (
+        assert here.value_error_of("far") == (
             f'Source error: value "{FAR}" of column "at" in row (at, id)=({FAR}, 1) of table'
             f' "materialize.{here.schema}.far" cannot be stored: timestamp out of range'
         )
@@ -69,10 +69,10 @@ def test_a_row_whose_key_cannot_be_stored_fails_reads_until_it_is_gone(
         database.run(f"DELETE FROM far WHERE at = '{FAR}'", "INSERT INTO beside VALUES (1)")
         here.follows("beside")
         listed(here, "far", f"(at, id)=({FARTHER}, 1)")
-        fails(here, "far")
+        here.value_error_of("far")
         # A change of the key is the end of it, another change is not.
         database.run(f"UPDATE far SET t = 'w' WHERE at = '{FARTHER}'")
-        fails(here, "far")
+        here.value_error_of("far")
         database.run(f"UPDATE far SET at = '2025-01-01' WHERE at = '{FARTHER}'")
         here.follows("far")
         listed(here, "far")
@@ -105,7 +105,7 @@ def test_long_values_come_along_with_such_keys(server: HeadwaterServer, database
         f"INSERT INTO toast VALUES ('{FARTHER}+00', 2, repeat('y', 5000))",
     ) as here:
         here.create_table("toast")
-        fails(here, "toast")
+        here.value_error_of("toast")
         database.run("UPDATE toast SET n = n + 1", "UPDATE toast SET at = '2024-01-01' WHERE n = 2")
         listed(here, "toast", f"(at)=({FARTHER}+00)")
         database.run(
@@ -128,7 +128,7 @@ def test_columns_are_added_and_slots_replaced_under_such_rows(
         f"INSERT INTO wide VALUES ('{FAR}', 1, 1), ('{FARTHER}', 2, 2), ('2024-01-01', 3, 3)",
     ) as here:
         here.create_table("wide", options="EXCLUDE COLUMNS (m)")
-        fails(here, "wide")
+        here.value_error_of("wide")
         here.run("ALTER TABLE wide ADD COLUMN m")
         listed(here, "wide", f"(at)=({FAR})", f"(at)=({FARTHER})")
         database.run(f"DELETE FROM wide WHERE at = '{FAR}'")

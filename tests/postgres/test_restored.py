@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.support.faulty import Faulty, check_failed, faulty, source, status
+from tests.support.faulty import Faulty, check_failed, faulty, source
 from tests.support.following import Following
 from tests.support.postgres import BINARIES, PostgresServer
 from tests.support.server import HeadwaterServer, eventually
@@ -126,4 +126,4 @@ def test_a_table_that_was_created_again_is_followed_once_its_source_begins_anew(
         assert here.rows("SELECT id, felt, note FROM moved") == [(7, "good", "again")]
         database.run("UPDATE moved SET note = 'followed'")
         eventually(lambda: here.rows("SELECT id, felt, note FROM moved") == [(7, "good", "followed")])
-        assert status(here, "bag")[0] == "running"
+        assert here.status_of("bag")[0] == "running"

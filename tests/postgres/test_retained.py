@@ -12,7 +12,8 @@ from urllib.request import urlopen
 from headwater.coordinator.retained_logs import level
 from headwater.sources.postgres.retained import retained
 from tests.support.database import Database
-from tests.support.following import EQUAL_S_MAX, following
+from tests.support.following import following
+from tests.support.here import EQUAL_S_MAX
 from tests.support.server import HeadwaterServer, eventually
 
 MIB = 1024 * 1024

@@ -20,8 +20,8 @@ from headwater.sources.postgres.inspect import examine, pin
 from headwater.sources.postgres.snapshot import PostgresPoint
 from tests.postgres.asking import listed, no_secrets
 from tests.support.database import Database
-from tests.support.faulty import check_running, check_stalled, status
-from tests.support.following import Following, following, value_error_of
+from tests.support.faulty import check_running, check_stalled
+from tests.support.following import Following, following
 from tests.support.server import HeadwaterServer, eventually
 
 HOSTILE = (
@@ -113,7 +113,7 @@ def test_rows_that_are_hidden_from_us_are_asked_for_and_never_left_out(
         here.run(f"ALTER CLUSTER {pool} SET (REPLICATION FACTOR 1)")
         error = check_stalled(here, table, "row-level security")
         assert f'"{guarded}"' in error
-        assert any(f'ALTER ROLE "{role}" BYPASSRLS' in hint for hint in status(here, table)[2])
+        assert any(f'ALTER ROLE "{role}" BYPASSRLS' in hint for hint in here.status_of(table)[2])
         database.run(f"ALTER ROLE {role} BYPASSRLS")
         check_running(here, table)
         assert here.value(f"SELECT count(*) FROM {table}") == 100
@@ -142,7 +142,7 @@ def test_bytes_that_are_no_text_are_an_error_of_their_row(
         for name in ("bad", "later", "good"):
             here.create_table(name)
         here.create_table("partly", "bad", options="EXCLUDE COLUMNS (name)")
-        message = value_error_of(here, "bad")
+        message = here.value_error_of("bad")
         assert 'value "caf\\xe9" of column "name" in row (id)=(1)' in message, message
         with pytest.raises(psycopg.errors.DataException) as told:
             here.rows("SELECT 1 FROM bad")
@@ -153,7 +153,7 @@ def test_bytes_that_are_no_text_are_an_error_of_their_row(
             "INSERT INTO later VALUES (2, 'x', ARRAY[E'\\377'])",
             "INSERT INTO bad VALUES (3, E'\\376', '{y}')",
         )
-        assert 'value "{\\xff}" of column "tags" in row (id)=(2)' in value_error_of(here, "later")
+        assert 'value "{\\xff}" of column "tags" in row (id)=(2)' in here.value_error_of("later")
         bytes_database.run("INSERT INTO good VALUES (3, 'after', NULL)")
         here.follows("good")
         here.follows("partly", "bad", columns="id, tags")

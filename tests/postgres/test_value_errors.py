@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from tests.support.database import Database
-from tests.support.following import EQUAL_S_MAX, Following, following
-from tests.support.following import value_error_of as fails
+from tests.support.following import Following, following
+from tests.support.here import EQUAL_S_MAX
 from tests.support.server import HeadwaterServer, eventually
 
 FAR = "294276-12-31 23:59:59.5"
@@ -33,10 +33,6 @@ def listed(here: Following, wanted: list[tuple[str, ...]]) -> None:
     eventually(same, within_s=EQUAL_S_MAX)
 
 
-def status(here: Following, table: str) -> str:
-    return str(here.value(f"SELECT status FROM mz_internal.mz_source_statuses WHERE name = '{table}'"))
-
-
 def test_a_row_with_a_value_that_cannot_be_stored_fails_reads_until_it_is_gone(
     server: HeadwaterServer, database: Database
 ) -> None:
@@ -49,7 +45,7 @@ def test_a_row_with_a_value_that_cannot_be_stored_fails_reads_until_it_is_gone(
     ) as here:
         here.create_table("far")
         here.create_table("beside")
-        assert fails(here, "far") == (
+        assert here.value_error_of("far") == (
             f'Source error: value "{FAR}" of column "at" in row (id)=(2) of table'
             f' "materialize.{here.schema}.far" cannot be stored: timestamp out of range'
         )
@@ -57,7 +53,7 @@ def test_a_row_with_a_value_that_cannot_be_stored_fails_reads_until_it_is_gone(
             here.rows("SELECT 1 FROM far")
         assert "with TEXT COLUMNS (at) or with EXCLUDE COLUMNS (at)" in str(told.value.diag.message_hint)
         listed(here, [("far", "(id)=(2)", "at", FAR)])
-        eventually(lambda: status(here, "far") == "stalled", within_s=EQUAL_S_MAX)
+        eventually(lambda: here.status_of("far")[0] == "stalled", within_s=EQUAL_S_MAX)
         # Statuses are for everybody, who may read the table or not.
         shown = here.value("SELECT error FROM mz_internal.mz_source_statuses WHERE name = 'far'")
         assert shown == "Source error: 1 row has a value that cannot be stored"
@@ -66,15 +62,15 @@ def test_a_row_with_a_value_that_cannot_be_stored_fails_reads_until_it_is_gone(
         database.run("UPDATE far SET at = '2025-01-01' WHERE id = 2")
         here.follows("far")
         listed(here, [])
-        eventually(lambda: status(here, "far") == "running", within_s=EQUAL_S_MAX)
+        eventually(lambda: here.status_of("far")[0] == "running", within_s=EQUAL_S_MAX)
 
         database.run(
             f"INSERT INTO far VALUES (3, NULL, '{{{FAR}}}', 'z')", "UPDATE far SET t = 'w' WHERE id = 1"
         )
-        assert f'value "{{"{FAR}"}}" of column "a" in row (id)=(3)' in fails(here, "far")
+        assert f'value "{{"{FAR}"}}" of column "a" in row (id)=(3)' in here.value_error_of("far")
         assert here.rows("VERIFY TABLE far")[0][0] == "equal"
         database.run("UPDATE far SET t = 'v' WHERE id = 3")
-        fails(here, "far")
+        here.value_error_of("far")
         database.run("DELETE FROM far WHERE id = 3")
         here.follows("far")
         assert here.rows("VERIFY TABLE far")[0][0] == "equal"
@@ -89,15 +85,15 @@ def test_of_rows_without_a_key_each_copy_counts(server: HeadwaterServer, databas
         f"INSERT INTO bag VALUES (1, '{FAR}+00'), (1, '{FAR}+00'), (2, '2024-01-01')",
     ) as here:
         here.create_table("bag")
-        fails(here, "bag")
+        here.value_error_of("bag")
         one = "DELETE FROM bag WHERE ctid = (SELECT min(ctid) FROM bag WHERE n = {})"
         database.run(one.format(1), "INSERT INTO bag VALUES (3, now())")
-        fails(here, "bag")
+        here.value_error_of("bag")
         listed(here, [("bag", "(n, at)=(1, NULL)", "at", f"{FAR}+00")])
         database.run(one.format(1))
         here.follows("bag")
         database.run(*[f"INSERT INTO bag VALUES (4, '{FAR}+00')"] * 2, one.format(4))
-        fails(here, "bag")
+        here.value_error_of("bag")
         database.run(one.format(4))
         here.follows("bag")
 
@@ -114,12 +110,12 @@ def test_long_values_that_are_not_sent_again_keep_their_errors(
         f"INSERT INTO toast VALUES (1, '{FAR}', NULL, repeat('x', 4000)), (2, NULL, {long}, NULL)",
     ) as here:
         here.create_table("toast")
-        fails(here, "toast")
+        here.value_error_of("toast")
         # What is sent is right again, what is not is as it was.
         database.run("UPDATE toast SET at = '2024-01-01' WHERE id = 1")
-        eventually(lambda: "(id)=(2)" in fails(here, "toast"), within_s=EQUAL_S_MAX)
+        eventually(lambda: "(id)=(2)" in here.value_error_of("toast"), within_s=EQUAL_S_MAX)
         database.run("UPDATE toast SET n = 1 WHERE id = 2", "UPDATE toast SET id = 3 WHERE id = 2")
-        eventually(lambda: "(id)=(3)" in fails(here, "toast"), within_s=EQUAL_S_MAX)
+        eventually(lambda: "(id)=(3)" in here.value_error_of("toast"), within_s=EQUAL_S_MAX)
         database.run("UPDATE toast SET a = '{now}' WHERE id = 3")
         here.follows("toast")
 
@@ -201,9 +197,9 @@ def test_a_table_with_such_rows_gets_columns_and_is_read_again(
         f"INSERT INTO wide VALUES (1, '{FAR}', 1), (2, NULL, 2)",
     ) as here:
         here.create_table("wide", options="EXCLUDE COLUMNS (n)")
-        fails(here, "wide")
+        here.value_error_of("wide")
         here.run("ALTER TABLE wide ADD COLUMN n")
-        fails(here, "wide")
+        here.value_error_of("wide")
         database.run("UPDATE wide SET at = NULL")
         here.follows("wide")
         # The other way round: the column that is added has the value.
@@ -230,5 +226,5 @@ def test_a_table_that_has_failed_has_no_rows_that_a_change_could_heal(
         here.create_table("far")
         listed(here, [("far", "(id)=(2)", "at", FAR)])
         database.run("ALTER TABLE far DROP COLUMN at")
-        eventually(lambda: status(here, "far") == "failed", within_s=EQUAL_S_MAX)
+        eventually(lambda: here.status_of("far")[0] == "failed", within_s=EQUAL_S_MAX)
         listed(here, [])

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import psycopg
 
@@ -154,24 +153,13 @@ def committing(database: Database, *statements: str) -> Iterator[None]:
         assert not thread.is_alive()
 
 
-def status(here: Following, name: str) -> tuple[str, str | None, Sequence[str]]:
-    """(status, error, hints) that are shown for a source or table of the test."""
-    ((word, error, details),) = here.rows(
-        "SELECT s.status, s.error, s.details FROM mz_internal.mz_source_statuses s"
-        " JOIN mz_objects o ON o.id = s.id JOIN mz_schemas c ON c.id = o.schema_id"
-        f" WHERE o.name = '{name}' AND c.name = '{here.schema}'"
-    )
-    found: dict[str, Any] = details or {}
-    return word, error, found.get("hints", [])
-
-
 def check_stalled(
     here: Following, name: str, *texts: str, within_s: float = NOTICE_S_MAX, as_word: str = "stalled"
 ) -> str:
     """Wait until it stands still because of one of these, and says what could be done; its error."""
 
     def stalled() -> str:
-        word, error, hints = status(here, name)
+        word, error, hints = here.status_of(name)
         assert word == as_word, (word, error)
         assert error is not None
         assert error.startswith("postgres: "), error
@@ -191,7 +179,7 @@ def check_running(here: Following, name: str) -> None:
     """Wait until it runs, without an error."""
 
     def running() -> bool:
-        word, error, _ = status(here, name)
+        word, error, _ = here.status_of(name)
         assert (word, error) == ("running", None)
         return True
 

@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
 from typing import Any
 
 import psycopg
 
 from tests.support.database import Database
+from tests.support.here import EQUAL_S_MAX, Here
 from tests.support.server import HeadwaterServer, eventually
 
-EQUAL_S_MAX = 60.0
 
-
-class Following:
+class Following(Here):
     """A session in a schema of its own, with the source `src` over all tables of the database."""
 
     def __init__(self, server: HeadwaterServer, database: Database, user: str = "postgres") -> None:
-        self.server = server
+        super().__init__(server, database.name)
         self.database = database
-        self.schema = database.name
-        self.session = self.connect()
-        self.run(f"CREATE SCHEMA {self.schema}", f"SET search_path = {self.schema}")
         self.run(database.connection_sql("pg", user))
-
-    def connect(self) -> psycopg.Connection[Any]:
-        session = self.server.connect()
-        session.execute(f"SET search_path = {self.database.name}".encode())
-        session.execute(b"SET statement_timeout = '60s'")
-        return session
 
     def create_source(self, interval: str = "100ms", **options: str) -> None:
         more = "".join(f", {name} {value}" for name, value in options.items())
@@ -44,59 +32,17 @@ class Following:
         within = f" WITH ({options})" if options else ""
         self.run(f"CREATE TABLE {name} FROM SOURCE src (REFERENCE {reference or name}){within}")
 
-    def run(self, *texts: str) -> None:
-        for text in texts:
-            self.session.execute(text.encode())
-
-    def rows(self, text: str) -> list[tuple[Any, ...]]:
-        return self.session.execute(text.encode()).fetchall()
-
-    def value(self, text: str) -> Any:
-        """The one value of a query."""
-        return self.rows(text)[0][0]
-
     def follows(
         self, name: str, reference: str | None = None, columns: str = "*", upstream: str | None = None
     ) -> None:
         """Wait until a table here has the rows of one there."""
-        query = f"SELECT {upstream or columns} FROM {reference or name}".encode()
-        here = f"SELECT {columns} FROM {name}".encode()
+        there = f"SELECT {upstream or columns} FROM {reference or name}".encode()
 
-        def equal() -> bool:
+        def rows_there() -> list[tuple[Any, ...]]:
             with psycopg.ClientCursor(self.database.connection) as cursor:
-                wanted = Counter(map(shown, cursor.execute(query).fetchall()))
-            found = Counter(map(shown, self.session.execute(here).fetchall()))
-            assert found == wanted, f"missing {list(wanted - found)[:5]}, too many {list(found - wanted)[:5]}"
-            return True
+                return cursor.execute(there).fetchall()
 
-        eventually(equal, within_s=EQUAL_S_MAX)
-
-    def error_of(self, name: str) -> str:
-        """Wait until reading a table fails; how."""
-
-        def failing() -> str:
-            try:
-                self.rows(f"SELECT count(*) FROM {name}")
-            except psycopg.errors.InternalError_ as error:
-                return str(error.diag.message_primary)
-            return ""
-
-        return eventually(failing, within_s=EQUAL_S_MAX)
-
-    def read_again(self, name: str, why: str) -> None:
-        """Wait until a table is read again for this reason."""
-        query = (
-            "SELECT h.error FROM mz_internal.mz_source_status_history h"
-            " JOIN mz_internal.mz_object_fully_qualified_names n ON n.id = h.source_id"
-            f" WHERE n.schema_name = '{self.schema}' AND n.name = '{name}' AND h.error IS NOT NULL"
-        )
-
-        def said() -> bool:
-            found = [row[0] for row in self.rows(query)]
-            assert any(why in error for error in found), found
-            return True
-
-        eventually(said, within_s=EQUAL_S_MAX)
+        self.comes_to(f"SELECT {columns} FROM {name}", rows_there)
 
     def slots(self) -> Sequence[str]:
         return [
@@ -107,27 +53,8 @@ class Following:
         ]
 
     def close(self) -> None:
-        self.run(f"DROP SCHEMA {self.schema} CASCADE")
-        self.session.close()
+        super().close()
         eventually(lambda: not self.slots(), within_s=EQUAL_S_MAX)
-
-
-def shown(row: tuple[Any, ...]) -> str:
-    """A row for comparing: a numeric is the same with and without zeros at its end."""
-    return repr(tuple(value.normalize() if isinstance(value, Decimal) else value for value in row))
-
-
-def value_error_of(here: Following, table: str) -> str:
-    """Wait until reading a table fails for a value that cannot be stored; how."""
-
-    def failing() -> str:
-        try:
-            here.rows(f"SELECT count(*) FROM {table}")
-        except psycopg.errors.DataException as error:
-            return str(error.diag.message_primary)
-        return ""
-
-    return eventually(failing, within_s=EQUAL_S_MAX)
 
 
 @contextmanager

@@ -18,10 +18,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import fastavro
-import psycopg
-import pytest
 
 from headwater.core.clock import unique_name
+from tests.support.here import Here
 from tests.support.kafka import KafkaServer
 from tests.support.registry import RegistryServer
 from tests.support.server import HeadwaterServer, eventually
@@ -31,30 +30,25 @@ INTERVAL = "TIMESTAMP INTERVAL '200ms'"
 READ_S_MAX = 60.0
 
 
-class Mirror:
+class Mirror(Here):
     """A schema of a server, and topics of its own."""
 
     def __init__(self, server: HeadwaterServer, kafka: KafkaServer) -> None:
-        self.server, self.kafka = server, kafka
-        self.schema = f"k{unique_name()[:12]}"
-        self.session = server.connect()
+        super().__init__(server, f"k{unique_name()[:12]}")
+        self.kafka = kafka
         self.topics: list[str] = []
         self._topics_of: dict[str, tuple[str, ...]] = {}  # by source
-        self.run(f"CREATE SCHEMA {self.schema}")
-        self.enter()
         brokers = ", ".join(f"'{address}'" for address in kafka.address().split(","))
         self.run(f"CREATE CONNECTION k TO KAFKA (BROKERS ({brokers}), SECURITY PROTOCOL PLAINTEXT)")
 
     def enter(self) -> None:
         """With a new session: that of before is gone with a server that was killed."""
         self.session.close()
-        self.session = self.server.connect()
-        self.run(f"SET search_path = {self.schema}", f"SET statement_timeout = '{READ_S_MAX:.0f}s'")
+        self.session = self.connect()
 
     def leave(self) -> None:
         """Nothing is left, here and upstream."""
-        self.session.close()
-        self.server.query(f"DROP SCHEMA {self.schema} CASCADE")
+        self.close()
         for topic in self.topics:
             self.kafka.delete_topic(topic)
 
@@ -119,29 +113,12 @@ class Mirror:
         """It is not waited for any more."""
         self._topics_of.pop(source, None)
 
-    def run(self, *texts: str) -> None:
-        for text in texts:
-            self.session.execute(text.encode())
-
-    def rows(self, text: str) -> list[tuple[Any, ...]]:
-        return self.session.execute(text.encode()).fetchall()
-
-    def error(self, text: str) -> psycopg.errors.Diagnostic:
-        """What a statement is refused with."""
-        with pytest.raises(psycopg.Error) as caught:
-            self.session.execute(text.encode())
-        return caught.value.diag
-
     def refused(self, text: str) -> str:
         return str(self.error(text).message_primary)
 
     def status(self, name: str) -> tuple[str, str | None]:
         """Of a source or a table: the word and the error."""
-        (found,) = self.rows(
-            "SELECT s.status, s.error FROM mz_internal.mz_source_statuses s JOIN mz_objects o ON o.id = s.id"
-            f" JOIN mz_schemas m ON m.id = o.schema_id WHERE m.name = '{self.schema}' AND o.name = '{name}'"
-        )
-        return found[0], found[1]
+        return self.status_of(name)[:2]
 
     def columns(self, name: str) -> list[tuple[str, bool, str]]:
         """Name, whether it may be NULL, type."""
