@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 from headwater.sources import dialects
+from tests.support.dying import DyingServer
 from tests.support.server import QUICK_SPARK, HeadwaterServer
 
 # Parsers of tests know the kinds of upstreams, as the server's does.
@@ -49,6 +50,27 @@ def own_server(tmp_path: Path) -> Iterator[HeadwaterServer]:
     made = HeadwaterServer(tmp_path / "data", spark_conf=QUICK_SPARK)
     yield made
     made.stop()
+
+
+@pytest.fixture(scope="module")
+def mortal_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadwaterServer]:
+    """A server that may be killed."""
+    made = HeadwaterServer(tmp_path_factory.mktemp("mortal") / "data", spark_conf=QUICK_SPARK)
+    try:
+        yield made.start()
+    finally:
+        made.stop()
+
+
+@pytest.fixture(scope="module")
+def dying_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DyingServer]:
+    """A server that can be told where to die."""
+    made = DyingServer(tmp_path_factory.mktemp("dying"))
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
 
 
 def pytest_collection_finish() -> None:

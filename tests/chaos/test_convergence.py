@@ -19,14 +19,14 @@ from typing import Literal
 import psycopg
 import pytest
 
-from headwater.observe.failpoints import FOLDER_VARIABLE
 from headwater.persist.ledger import TABLES
+from tests.support.dying import DyingServer
 from tests.support.expected import check_equals_upstream, fed
 from tests.support.faulty import Faulty, faulty
 from tests.support.files import check_files, rows_about
 from tests.support.metadata import metadata_rows
 from tests.support.postgres import running
-from tests.support.server import QUICK_SPARK, HeadwaterServer, eventually
+from tests.support.server import eventually
 
 CONVERGE_S_MAX = 300.0
 Death = Literal["environment, nobody told", "environment", "cluster", "both"]
@@ -62,9 +62,8 @@ def remembered(data_dir: Path) -> dict[str, set[str]]:
 class World:
     """The server, its upstream, and what must be in the catalog."""
 
-    server: HeadwaterServer
+    server: DyingServer
     upstream: Faulty
-    armed: Path
     tables: dict[str, str] = field(default_factory=dict)  # over PostgreSQL: name -> reference
     pairs: set[str] = field(default_factory=set)  # over the generator
     numbers: Iterator[int] = field(default_factory=lambda: iter(range(1, 1_000_000)))
@@ -78,7 +77,7 @@ class World:
     def commit_and_die(self, death: Death, *statements: str) -> None:
         """The catalog is durable, and then it happens."""
         if death in ("environment, nobody told", "both"):
-            (self.armed / "catalog.after_commit").write_text("exit")
+            self.server.arm("catalog.after_commit")
             with pytest.raises(psycopg.OperationalError):
                 self.commit(*statements)
         else:
@@ -141,10 +140,7 @@ def over_postgres(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    root = tmp_path_factory.mktemp("convergence")
-    armed = root / "armed"
-    armed.mkdir()
-    server = HeadwaterServer(root / "data", spark_conf=QUICK_SPARK, environment={FOLDER_VARIABLE: str(armed)})
+    server = DyingServer(tmp_path_factory.mktemp("convergence"))
     filled = [f"CREATE TABLE {name} (id int PRIMARY KEY, n int)" for name in "ab"]
     filled += [f"INSERT INTO {name} SELECT g, 0 FROM generate_series(1, 50) AS g" for name in "ab"]
     with running() as postgres, faulty(postgres, *filled) as upstream:
@@ -153,7 +149,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             server.query(upstream.direct_sql("pg"))
             server.query(over_postgres("src"))
             server.query(KEY_VALUE.format(name="kv"))
-            made = World(server, upstream, armed, {"kept": "a"}, {"kept_pairs"})
+            made = World(server, upstream, {"kept": "a"}, {"kept_pairs"})
             made.commit(fed_by_postgres("kept", "a"), fed_by_generator("kept_pairs"))
             made.converged()
             yield made
@@ -296,21 +292,17 @@ def test_a_dropped_table_that_is_still_read_outlives_the_cluster(world: World) -
 
 @pytest.mark.timeout(600)
 def test_a_table_that_joins_while_the_environment_is_away_is_dropped_all_the_same(tmp_path: Path) -> None:
-    armed = tmp_path / "armed"
-    armed.mkdir()
-    server = HeadwaterServer(
-        tmp_path / "data", spark_conf=QUICK_SPARK, environment={FOLDER_VARIABLE: str(armed)}
-    )
+    server = DyingServer(tmp_path)
     try:
         server.start()
         server.query(KEY_VALUE.format(name="kv"))
         server.query(fed_by_generator("kept"))
         server.query("SELECT count(*) FROM kept")
-        (armed / "ingestion.before_join").write_text("sleep(15000)")
+        joins = server.arm("ingestion.before_join", "sleep(15000)")
         server.query(fed_by_generator("brief"))
         id_ = str(server.query("SELECT id FROM mz_tables WHERE name = 'brief'")[0][0])
-        eventually(lambda: not (armed / "ingestion.before_join").exists(), within_s=CONVERGE_S_MAX)
-        (armed / "catalog.after_commit").write_text("exit")
+        eventually(lambda: not joins.exists(), within_s=CONVERGE_S_MAX)
+        server.arm("catalog.after_commit")
         with pytest.raises(psycopg.OperationalError):
             server.query("DROP TABLE brief")
         server.kill_environment()

@@ -15,15 +15,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import psycopg
 import pytest
 
-from headwater.observe.failpoints import FAILPOINTS, FOLDER_VARIABLE
+from headwater.observe.failpoints import FAILPOINTS
+from tests.support.dying import DyingServer
 from tests.support.expected import Fed, check_equals_upstream, fed
 from tests.support.files import check_files
-from tests.support.server import QUICK_SPARK, HeadwaterServer, eventually
+from tests.support.server import eventually
 
 DIE_S_MAX = 120.0
 RECOVER_S_MAX = 240.0
@@ -37,8 +37,7 @@ MET = sorted(n for n in FAILPOINTS if not n.endswith("_restart") and not n.start
 class World:
     """The server all failpoints share, and what must be in it."""
 
-    server: HeadwaterServer
-    folder: Path
+    server: DyingServer
     rows: set[int] = field(default_factory=set)
     tables: dict[str, Fed] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -93,13 +92,8 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    root = tmp_path_factory.mktemp("failpoints")
-    folder = root / "armed"
-    folder.mkdir()
-    server = HeadwaterServer(
-        root / "data", spark_conf=QUICK_SPARK, environment={FOLDER_VARIABLE: str(folder)}
-    )
-    made = World(server, folder)
+    server = DyingServer(tmp_path_factory.mktemp("failpoints"))
+    made = World(server)
     try:
         server.start()
         options = "WITH (TIMESTAMP INTERVAL '100ms')"
@@ -191,8 +185,7 @@ def settle_doubt(world: World, name: str, before: dict[str, Fed]) -> bool:
 @pytest.mark.parametrize("name", MET)
 def test_a_death_at_any_failpoint_leaves_everything_right(world: World, name: str) -> None:
     before, offsets = dict(world.tables), world.check()
-    armed = world.folder / name
-    armed.write_text("exit")
+    armed = world.server.arm(name)
     cause_of(name)(world)
     eventually(lambda: not armed.exists(), within_s=DIE_S_MAX)
     eventually(lambda: settle_doubt(world, name, before), within_s=RECOVER_S_MAX)
@@ -209,10 +202,10 @@ def test_an_error_at_every_failpoint_is_overcome_without_a_restart(world: World)
     before, offsets = dict(world.tables), world.check()
     pid = eventually(world.server.cluster_pid, within_s=RECOVER_S_MAX)
     for name in RAISED:
-        (world.folder / name).write_text("error")
+        world.server.arm(name, "error")
 
     def caused() -> bool:
-        left = [name for name in RAISED if (world.folder / name).exists()]
+        left = [name for name in RAISED if (world.server.armed / name).exists()]
         for cause in dict.fromkeys(map(cause_of, left)):
             cause(world)
             settle_doubt(world, "any", before)
@@ -225,7 +218,7 @@ def test_an_error_at_every_failpoint_is_overcome_without_a_restart(world: World)
 
 
 def test_a_write_that_is_becoming_durable_is_not_cancelled_any_more(world: World) -> None:
-    (world.folder / "tables.before_append").write_text("sleep(1500)")
+    world.server.arm("tables.before_append", "sleep(1500)")
     with world.server.connect() as session:
         session.execute("SET statement_timeout = '300ms'")
         number = next(world.numbers)

@@ -12,7 +12,7 @@ from tests.support import registry as registries
 from tests.support.kafka import KafkaServer
 from tests.support.mirror import Mirror
 from tests.support.registry import RegistryServer
-from tests.support.server import QUICK_SPARK, HeadwaterServer
+from tests.support.server import HeadwaterServer
 
 LOG_BYTES_SHOWN = 20_000
 USERS = {"reader": "let me in"}
@@ -57,13 +57,3 @@ def here(server: HeadwaterServer, kafka: KafkaServer) -> Iterator[Mirror]:
     made = Mirror(server, kafka)
     yield made
     made.leave()
-
-
-@pytest.fixture(scope="module")
-def mortal_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadwaterServer]:
-    """A server that may be killed."""
-    made = HeadwaterServer(tmp_path_factory.mktemp("mortal") / "data", spark_conf=QUICK_SPARK)
-    try:
-        yield made.start()
-    finally:
-        made.stop()

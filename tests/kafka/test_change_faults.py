@@ -6,50 +6,24 @@ Method: a server in which a file arms a failpoint; rows are compared with what t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from headwater.observe.failpoints import FOLDER_VARIABLE
+from tests.support.dying import DyingServer
 from tests.support.kafka import KafkaServer
 from tests.support.mirror import Mirror
-from tests.support.server import QUICK_SPARK, HeadwaterServer, eventually
+from tests.support.server import eventually
 
 DIE_S_MAX = 120.0
 UPSERT = "KEY FORMAT TEXT VALUE FORMAT TEXT ENVELOPE UPSERT"
 OFTEN = ", TOPIC METADATA REFRESH INTERVAL '1s'"
 
 
-@pytest.fixture(scope="module")
-def armed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where a file arms a failpoint."""
-    return tmp_path_factory.mktemp("armed")
-
-
-@pytest.fixture(scope="module")
-def dying(tmp_path_factory: pytest.TempPathFactory, armed: Path) -> Iterator[HeadwaterServer]:
-    server = HeadwaterServer(
-        tmp_path_factory.mktemp("changes") / "data",
-        spark_conf=QUICK_SPARK,
-        environment={FOLDER_VARIABLE: str(armed)},
-    )
-    try:
-        yield server.start()
-    finally:
-        server.stop()
-
-
 @pytest.fixture
-def there(dying: HeadwaterServer, kafka: KafkaServer) -> Iterator[Mirror]:
-    made = Mirror(dying, kafka)
+def there(dying_server: DyingServer, kafka: KafkaServer) -> Iterator[Mirror]:
+    made = Mirror(dying_server, kafka)
     yield made
     made.leave()
-
-
-def die_at(armed: Path, name: str) -> Path:
-    file = armed / name
-    file.write_text("exit")
-    return file
 
 
 @pytest.mark.timeout(600)
@@ -63,13 +37,13 @@ def die_at(armed: Path, name: str) -> Path:
         "backfill.after_hydrate",
     ],
 )
-def test_columns_come_after_a_death(there: Mirror, armed: Path, name: str) -> None:
+def test_columns_come_after_a_death(there: Mirror, dying_server: DyingServer, name: str) -> None:
     topic = there.topic()
     there.kafka.produce(topic, [(b"%d" % (n % 10), b"%d" % n) for n in range(100)])
     there.source(topic)
     there.run(f"CREATE TABLE t FROM SOURCE s {UPSERT}", "CREATE TABLE log FROM SOURCE s FORMAT TEXT")
     there.rows("SELECT * FROM t, log LIMIT 1")
-    file = die_at(armed, name)
+    file = dying_server.arm(name)
     there.run('ALTER TABLE t ADD COLUMN "offset"')
     assert not file.exists()
     there.run('ALTER TABLE log ADD COLUMN "offset"')
@@ -91,7 +65,7 @@ def test_columns_come_after_a_death(there: Mirror, armed: Path, name: str) -> No
         "backfill.before_hydrate",
     ],
 )
-def test_a_source_begins_anew_after_a_death(there: Mirror, armed: Path, name: str) -> None:
+def test_a_source_begins_anew_after_a_death(there: Mirror, dying_server: DyingServer, name: str) -> None:
     topic = there.topic()
     there.source(topic, options=OFTEN)
     there.run(f"CREATE TABLE t FROM SOURCE s {UPSERT}", "CREATE TABLE log FROM SOURCE s FORMAT TEXT")
@@ -101,7 +75,7 @@ def test_a_source_begins_anew_after_a_death(there: Mirror, armed: Path, name: st
     there.kafka.create_topic(topic)
     there.kafka.produce(topic, [(b"b", b"2"), (b"c", b"2")])
     eventually(lambda: "topic was " in str(there.status("s")[1]), within_s=60)
-    file = die_at(armed, name)
+    file = dying_server.arm(name)
     there.run("ALTER SOURCE s RESYNC")
     eventually(lambda: not file.exists(), within_s=DIE_S_MAX)
     eventually(lambda: there.status("s")[0] == "running", within_s=DIE_S_MAX)

@@ -8,7 +8,6 @@ import pytest
 
 from tests.mysql.database import Database
 from tests.support.mysql import FLAVOURS, MysqlServer, running
-from tests.support.server import QUICK_SPARK, HeadwaterServer
 
 
 @pytest.fixture(scope="session")
@@ -43,13 +42,3 @@ def mortal_upstream(request: pytest.FixtureRequest) -> Iterator[MysqlServer]:
     """Both, one after the other, which may be killed."""
     with running(request.param) as server:
         yield server
-
-
-@pytest.fixture(scope="module")
-def mortal_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadwaterServer]:
-    """A server that may be killed."""
-    made = HeadwaterServer(tmp_path_factory.mktemp("random") / "data", spark_conf=QUICK_SPARK)
-    try:
-        yield made.start()
-    finally:
-        made.stop()

@@ -5,40 +5,19 @@ Method: a server with armed failpoints, under writes; what dies starts again by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from headwater.observe.failpoints import FAILPOINTS, FOLDER_VARIABLE
+from headwater.observe.failpoints import FAILPOINTS
 from tests.mysql.following import following
 from tests.mysql.randomized import RESUME_S_MAX, SCHEMA, TRIPLE, Far, Triples
+from tests.support.dying import DyingServer
 from tests.support.mysql import MysqlServer
-from tests.support.server import QUICK_SPARK, HeadwaterServer, eventually
-
-
-@pytest.fixture
-def armed(tmp_path: Path) -> Path:
-    """Where a file arms a failpoint."""
-    folder = tmp_path / "armed"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def dying_server(tmp_path: Path, armed: Path) -> Iterator[HeadwaterServer]:
-    made = HeadwaterServer(
-        tmp_path / "data", spark_conf=QUICK_SPARK, environment={FOLDER_VARIABLE: str(armed)}
-    )
-    try:
-        yield made.start()
-    finally:
-        made.stop()
+from tests.support.server import eventually
 
 
 @pytest.mark.timeout(600)
 def test_a_death_at_every_failpoint_under_writes_leaves_everything_equal(
-    dying_server: HeadwaterServer, mysql: MysqlServer, armed: Path
+    dying_server: DyingServer, mysql: MysqlServer
 ) -> None:
     names = [
         name
@@ -53,8 +32,7 @@ def test_a_death_at_every_failpoint_under_writes_leaves_everything_equal(
         writer = Triples(database, 1)
         writer.start()
         for name in names:
-            failing = armed / name
-            failing.write_text("exit")
+            failing = dying_server.arm(name)
             if name.startswith("backfill") or name.endswith("join"):
                 for table in ("keyed", "free"):
                     here.run(f"DROP TABLE {table}")

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg import sql
 
 from headwater.core.clock import unique_name
-from headwater.observe.failpoints import FOLDER_VARIABLE
 from tests.support.database import Database
+from tests.support.dying import DyingServer
 from tests.support.postgres import PostgresServer, running
-from tests.support.server import QUICK_SPARK, HeadwaterServer, eventually
+from tests.support.server import eventually
 
 
 @pytest.fixture(scope="session")
@@ -75,19 +74,9 @@ def breakable_postgres() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture(scope="session")
-def failpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where a file arms a failpoint of the server that may be killed."""
-    return tmp_path_factory.mktemp("armed")
-
-
-@pytest.fixture(scope="session")
-def breakable_server(tmp_path_factory: pytest.TempPathFactory, failpoints: Path) -> Iterator[HeadwaterServer]:
+def breakable_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DyingServer]:
     """A server that may be killed, with a source `beside` that has nothing to do with any upstream."""
-    made = HeadwaterServer(
-        tmp_path_factory.mktemp("faults") / "data",
-        spark_conf=QUICK_SPARK,
-        environment={FOLDER_VARIABLE: str(failpoints)},
-    )
+    made = DyingServer(tmp_path_factory.mktemp("faults"))
     try:
         made.start()
         made.query(
@@ -105,13 +94,3 @@ def mortal_postgres() -> Iterator[PostgresServer]:
     """An upstream that may be killed."""
     with running() as made:
         yield made
-
-
-@pytest.fixture(scope="module")
-def mortal_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadwaterServer]:
-    """A server that may be killed."""
-    made = HeadwaterServer(tmp_path_factory.mktemp("random") / "data", spark_conf=QUICK_SPARK)
-    try:
-        yield made.start()
-    finally:
-        made.stop()

@@ -14,10 +14,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from headwater.observe.failpoints import FOLDER_VARIABLE
 from tests.support.database import Database
+from tests.support.dying import DyingServer
 from tests.support.repeated import Reader, Writer
-from tests.support.server import QUICK_SPARK, HeadwaterServer, eventually
+from tests.support.server import HeadwaterServer, eventually
 
 ROWS = 20_000
 
@@ -189,15 +189,14 @@ def test_what_cannot_be_added_leaves_the_table_as_it_is(client: Client, upstream
     assert "what has the name of" in client.refused("ALTER TABLE k ADD COLUMN c")
 
 
-def check_progress(client: Client, upstream: Database, failpoints: Path) -> None:
+def check_progress(server: DyingServer, client: Client, upstream: Database) -> None:
     """While a column is filled, it is shown how far that is, and a second one has to wait."""
     progress = (
         "SELECT s.snapshot_records_known, s.snapshot_records_staged FROM mz_internal.mz_source_statistics s"
         " JOIN mz_tables t ON t.id = s.id WHERE t.name = 't'"
     )
     upstream.run("ALTER TABLE t ADD COLUMN early int")
-    waits = failpoints / "backfill.before_hydrate"
-    waits.write_text("1*sleep(5000)")
+    waits = server.arm("backfill.before_hydrate", "1*sleep(5000)")
     client.run("BEGIN", "ALTER TABLE t ADD COLUMN early", "COMMIT")
     eventually(lambda: not waits.exists())
     assert [tuple(map(int, row)) for row in client.rows(progress)] == [(ROWS, ROWS)]
@@ -206,14 +205,11 @@ def check_progress(client: Client, upstream: Database, failpoints: Path) -> None
 
 
 def test_a_death_in_the_middle_does_not_matter(tmp_path: Path, upstream: Database) -> None:
-    failpoints = tmp_path / "failpoints"
-    failpoints.mkdir()
-    server = HeadwaterServer(
-        tmp_path / "data", spark_conf=QUICK_SPARK, environment={FOLDER_VARIABLE: str(failpoints)}
-    ).start()
+    server = DyingServer(tmp_path)
+    server.start()
     try:
         client = Client(server, upstream)
-        check_progress(client, upstream, failpoints)
+        check_progress(server, client, upstream)
         with Changing(upstream):
             for number, name in enumerate(
                 (
@@ -224,9 +220,9 @@ def test_a_death_in_the_middle_does_not_matter(tmp_path: Path, upstream: Databas
                 )
             ):
                 upstream.run(f"ALTER TABLE t ADD COLUMN c{number} int DEFAULT {number}")
-                (failpoints / name).write_text("1*exit")
+                armed = server.arm(name, "1*exit")
                 client.run(f"ALTER TABLE t ADD COLUMN c{number}")
-                assert not (failpoints / name).exists()  # whoever dies of one takes it away
+                assert not armed.exists()  # whoever dies of one takes it away
                 assert client.rows(f"SELECT count(*) FROM t WHERE c{number} IS NULL") == [(0,)]
             upstream.run("ALTER TABLE t ADD COLUMN last text DEFAULT 'last'")
             client.run("BEGIN", "ALTER TABLE t ADD COLUMN last", "COMMIT")

@@ -18,6 +18,7 @@ import pytest
 
 from headwater.core.limits import REPLICATION_SEGMENT_BYTES, UPSTREAM_CONNECT_S_MAX
 from headwater.observe.failpoints import FAILPOINTS
+from tests.support.dying import DyingServer
 from tests.support.faulty import (
     NOTICE_S_MAX,
     PAIR,
@@ -53,7 +54,7 @@ def postgres(breakable_postgres: PostgresServer) -> PostgresServer:
 
 
 @pytest.fixture(scope="module")
-def server(breakable_server: HeadwaterServer) -> HeadwaterServer:
+def server(breakable_server: DyingServer) -> DyingServer:
     return breakable_server
 
 
@@ -295,14 +296,11 @@ def test_a_publication_that_is_dropped_stops_its_source_and_no_other(
         check_running(here, "other")
 
 
-def test_a_table_on_its_way_in_shares_the_error_of_its_source(
-    server: HeadwaterServer, database: Faulty, failpoints: Path
-) -> None:
+def test_a_table_on_its_way_in_shares_the_error_of_its_source(server: DyingServer, database: Faulty) -> None:
     message = 'publication "p" does not exist'
     database.run("INSERT INTO b VALUES (1, 1, 'x')")
     with source(server, database, "a") as here:
-        armed = failpoints / "ingestion.after_join"
-        armed.write_text("sleep(2000)")
+        armed = server.arm("ingestion.after_join", "sleep(2000)")
         here.create_table("b")
         eventually(lambda: not armed.exists())
         database.run("DROP PUBLICATION p", "INSERT INTO a VALUES (1, 1, 'unseen')")
@@ -450,9 +448,7 @@ def test_a_large_transaction_appears_whole_and_within_bounded_memory(
         assert peak_bytes(pid) - before < LARGE_MEMORY_BYTES_MAX
 
 
-def test_a_snapshot_goes_on_after_a_death_with_what_it_has(
-    server: HeadwaterServer, database: Faulty, failpoints: Path
-) -> None:
+def test_a_snapshot_goes_on_after_a_death_with_what_it_has(server: DyingServer, database: Faulty) -> None:
     database.run(
         "CREATE TABLE large (id int PRIMARY KEY, n int, long text, tag text)",
         "ALTER TABLE large ALTER long SET STORAGE EXTERNAL",
@@ -462,8 +458,7 @@ def test_a_snapshot_goes_on_after_a_death_with_what_it_has(
         "VACUUM ANALYZE large",  # early pages have room: later rows will move there
     )
     with source(server, database, "a") as here:
-        armed = failpoints / "backfill.before_chunk"
-        armed.write_text("2*exit")
+        armed = server.arm("backfill.before_chunk", "2*exit")
         here.create_table("large")
         eventually(lambda: not armed.exists(), within_s=RESUME_S_MAX)
         database.run(
@@ -483,7 +478,7 @@ def test_a_snapshot_goes_on_after_a_death_with_what_it_has(
 
 @pytest.mark.timeout(900)
 def test_a_death_at_every_failpoint_under_writes_leaves_everything_equal(
-    server: HeadwaterServer, database: Faulty, failpoints: Path
+    server: DyingServer, database: Faulty
 ) -> None:
     database.run("CREATE TABLE c (id int PRIMARY KEY, tag text)", "INSERT INTO c VALUES (1, 'one')")
     names = [
@@ -496,8 +491,7 @@ def test_a_death_at_every_failpoint_under_writes_leaves_everything_equal(
         here.create_table("c")
         with Writer(database):
             for name in names:
-                armed = failpoints / name
-                armed.write_text("exit")
+                armed = server.arm(name)
                 if name.startswith("backfill") or name.endswith("join"):
                     here.run("DROP TABLE c")
                     here.create_table("c")

@@ -6,11 +6,11 @@ Method: as in test_faults.py, with its PostgreSQL and its server.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
 
+from tests.support.dying import DyingServer
 from tests.support.faulty import (
     PAIR,
     RESUME_S_MAX,
@@ -30,7 +30,7 @@ from tests.support.server import HeadwaterServer, eventually
 
 
 @pytest.fixture(scope="module")
-def server(breakable_server: HeadwaterServer) -> HeadwaterServer:
+def server(breakable_server: DyingServer) -> DyingServer:
     return breakable_server
 
 
@@ -139,7 +139,7 @@ def test_a_slot_that_is_lost_is_an_error_of_its_tables(server: HeadwaterServer, 
 
 
 def test_a_source_that_begins_anew_brings_its_tables_up_to_date_and_keeps_what_they_were(
-    server: HeadwaterServer, database: Faulty, failpoints: Path
+    server: DyingServer, database: Faulty
 ) -> None:
     """Through deaths at every step of it, under writes."""
     database.run("INSERT INTO a SELECT -g, 0, 'x' FROM generate_series(1, 100) AS g")
@@ -165,9 +165,9 @@ def test_a_source_that_begins_anew_brings_its_tables_up_to_date_and_keeps_what_t
         assert "mysteriously missing" in here.error_of("v")
         with Writer(database):
             for step in ("ingestion.before_restart", "ingestion.after_restart", "backfill.before_hydrate"):
-                (failpoints / step).write_text("exit")
+                server.arm(step)
             here.run("ALTER SOURCE src RESYNC")
-            eventually(lambda: not any(failpoints.iterdir()), within_s=3 * RESUME_S_MAX)
+            eventually(lambda: not any(server.armed.iterdir()), within_s=3 * RESUME_S_MAX)
             check_newest(here)
         for table in ("a", "b", "bag"):
             here.follows(table)
