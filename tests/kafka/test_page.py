@@ -6,16 +6,9 @@ Method: its blocks are run in order in a schema of their own; only addresses and
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
-from headwater.sql.parse import parse_statements
 from tests.support.mirror import Mirror
+from tests.support.pages import FOLDER, blocks, type_in
 from tests.support.registry import RegistryServer
-
-PAGE = Path(__file__).parents[2] / "docs/user/kafka.md"
-_BLOCK = re.compile(r"^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
 
 SHOP = ("shop_orders", "shop_payments")
 
@@ -27,13 +20,12 @@ def test_every_statement_of_the_page_runs(here: Mirror, registry: RegistryServer
         here.topics.append(name)
         here.kafka.produce(name, [(b"7", b'{"paid": true}')])
     here.kafka.produce(topic, [(b"7", b'{"state": "new"}'), (b"7", b'{"state": "paid"}')])
-    for block in _BLOCK.findall(PAGE.read_text()):
+    for _, block in blocks(FOLDER / "kafka.md", "sql"):
         text = block.replace("broker.example:9092", here.kafka.address())
         text = text.replace("http://registry.example:8081", registry.url)
         text = text.replace("TOPIC 'orders'", f"TOPIC '{topic}'")
         text = text.replace("REFERENCE orders", f'REFERENCE "{topic}"')
-        for statement in parse_statements(text):
-            here.run(statement.text)
+        type_in(here.session, text)
     assert here.rows("SELECT key, data ->> 'state' FROM orders") == [("7", "paid")]
     assert here.rows("SELECT count(*) FROM orders_log") == [(2,)]
     assert here.rows("SELECT count(*) FROM shop_orders") == [(1,)]

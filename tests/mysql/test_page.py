@@ -8,35 +8,25 @@ own; only the address of the upstream and the names of its database and user are
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-from headwater.sql.parse import parse_statements
 from tests.mysql.database import Database
+from tests.support.here import Here
+from tests.support.pages import FOLDER, blocks, type_in
 from tests.support.server import HeadwaterServer
-
-PAGE = Path(__file__).parents[2] / "docs/user/mysql.md"
-_BLOCK = re.compile(r"^```(mysql|sql)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def test_every_statement_of_the_page_runs(server: HeadwaterServer, database: Database) -> None:
-    blocks = _BLOCK.findall(PAGE.read_text())
-    assert {language for language, _ in blocks} == {"mysql", "sql"}
     user = f"page_{database.name}"
-    server.query(f"CREATE SCHEMA {database.name}")
+    here = Here(server, database.name)
     try:
-        with server.connect() as connection:
-            connection.execute(f"SET search_path = {database.name}".encode())
-            for language, block in blocks:
-                here = re.sub(r"\bheadwater\b", user, block)
-                here = re.sub(r"\bshop\.(?=\*|orders)", f"{database.name}.", here)
-                if language == "mysql":
-                    database.run(*filter(str.strip, here.split(";\n")))
-                    continue
-                here = here.replace("PORT 3306", f"PORT {database.server.port}")
-                for statement in parse_statements(here):
-                    connection.execute(statement.text.encode())
-            tables = connection.execute("SHOW TABLES").fetchall()
-            assert [name for name, _ in tables] == ["orders", "visits"]
+        for language, block in blocks(FOLDER / "mysql.md", "mysql", "sql"):
+            text = re.sub(r"\bheadwater\b", user, block)
+            text = re.sub(r"\bshop\.(?=\*|orders)", f"{database.name}.", text)
+            if language == "mysql":
+                database.run(*filter(str.strip, text.split(";\n")))
+            else:
+                type_in(here.session, text.replace("PORT 3306", f"PORT {database.server.port}"))
+        assert here.listed("SHOW TABLES") == {"orders", "visits"}
     finally:
-        server.query(f"DROP SCHEMA {database.name} CASCADE")
+        here.close()
         database.run(f"DROP USER IF EXISTS {user}@'%'")

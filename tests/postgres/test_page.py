@@ -8,35 +8,25 @@ in a schema of their own; only the address of the upstream is put in.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-from headwater.sql.parse import parse_statements
 from tests.support.database import Database
+from tests.support.here import Here
+from tests.support.pages import FOLDER, blocks, type_in
 from tests.support.server import HeadwaterServer
-
-PAGE = Path(__file__).parents[2] / "docs/user/postgres.md"
-_BLOCK = re.compile(r"^```(postgresql|sql)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def test_every_statement_of_the_page_runs(server: HeadwaterServer, database: Database) -> None:
-    blocks = _BLOCK.findall(PAGE.read_text())
-    assert {language for language, _ in blocks} == {"postgresql", "sql"}
     role = f"page_{database.name}"
-    server.query(f"CREATE SCHEMA {database.name}")
+    here = Here(server, database.name)
     try:
-        with server.connect() as connection:
-            connection.execute(f"SET search_path = {database.name}".encode())
-            for language, block in blocks:
-                if language == "postgresql":
-                    database.run(re.sub(r"\bheadwater\b", role, block))
-                    continue
-                here = block.replace("PORT 5432", f"PORT {database.server.port}")
-                here = here.replace("DATABASE 'shop'", f"DATABASE '{database.name}'")
-                here = here.replace("USER 'headwater'", f"USER '{role}'")
-                for statement in parse_statements(here):
-                    connection.execute(statement.text.encode())
-            tables = connection.execute("SHOW TABLES").fetchall()
-            assert [name for name, _ in tables] == ["orders", "visits"]
+        for language, block in blocks(FOLDER / "postgres.md", "postgresql", "sql"):
+            if language == "postgresql":
+                database.run(re.sub(r"\bheadwater\b", role, block))
+                continue
+            text = block.replace("PORT 5432", f"PORT {database.server.port}")
+            text = text.replace("DATABASE 'shop'", f"DATABASE '{database.name}'")
+            type_in(here.session, text.replace("USER 'headwater'", f"USER '{role}'"))
+        assert here.listed("SHOW TABLES") == {"orders", "visits"}
     finally:
-        server.query(f"DROP SCHEMA {database.name} CASCADE")
+        here.close()
         database.run(f"DROP OWNED BY {role}", f"DROP ROLE {role}")

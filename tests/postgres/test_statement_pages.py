@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final
 
 import psycopg
@@ -19,14 +18,15 @@ import pytest
 
 from headwater.core.clock import unique_name
 from headwater.sql.parse import parse_statements
+from tests.support import pages
 from tests.support.database import Database
+from tests.support.pages import blocks
 from tests.support.postgres import PostgresServer
 from tests.support.server import HeadwaterServer, eventually
 
-FOLDER = Path(__file__).parents[2] / "docs/user/sql"
+FOLDER = pages.FOLDER / "sql"
 PAGES = sorted(path.stem for path in FOLDER.glob("*.md"))
 SHARED = "pages"
-_BLOCK = re.compile(r"^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 UPSTREAM = (
     "CREATE TABLE orders (id int PRIMARY KEY, amount int, discount int, note text, mood text)",
@@ -126,8 +126,7 @@ def shop(server: HeadwaterServer, postgres: PostgresServer) -> Iterator[Database
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_statement_of_the_page_runs(server: HeadwaterServer, shop: Database, page: str) -> None:
-    blocks = _BLOCK.findall((FOLDER / f"{page}.md").read_text())
-    assert blocks, "a page shows how its statement is typed"
+    shown = blocks(FOLDER / f"{page}.md", "sql")
     schema = f"page_{page}"
     server.query(f"CREATE SCHEMA {schema}")
     port = server.internal_port if page == "alter_system" else server.sql_port
@@ -138,7 +137,7 @@ def test_every_statement_of_the_page_runs(server: HeadwaterServer, shop: Databas
         session.execute(b"SET statement_timeout = '60s'")
         for text in FIRST.get(page, ()):
             session.execute(_addressed(text, shop).encode())
-        for block in blocks:
+        for _, block in shown:
             for statement in parse_statements(_addressed(block, shop)):
                 if page in REFUSED:
                     with pytest.raises(psycopg.Error, match=REFUSED[page]):

@@ -27,7 +27,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
-from types import TracebackType
 from typing import Any
 
 import pytest
@@ -44,6 +43,7 @@ from tests.support.certificates import Authority
 from tests.support.metrics_of_java import JavaMetrics
 from tests.support.ports import free_port
 from tests.support.proxy import Proxy
+from tests.support.started import Started
 from tests.support.topics import Topics
 
 JARS = Path(__file__).resolve().parents[2] / ".cache" / "kafka"
@@ -95,7 +95,7 @@ def running(**options: Any) -> Iterator[KafkaServer]:
         yield server
 
 
-class KafkaServer(Topics):
+class KafkaServer(Topics, Started):
     """One to three brokers; their folder is removed when they stop.
 
     `users` are name -> password, for PLAIN and both kinds of SCRAM alike.  `client_auth` is what Kafka calls
@@ -219,14 +219,6 @@ class KafkaServer(Topics):
         logs = [self._folder(node) / "log" for node in self.nodes]
         said = [log.read_text(errors="replace") for log in logs if log.exists()]
         return "\n".join(said) or "(no log)"
-
-    def __enter__(self) -> KafkaServer:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     # One broker
 

@@ -28,7 +28,6 @@ from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
-from types import TracebackType
 from typing import Any
 
 import pymysql
@@ -36,6 +35,7 @@ import pytest
 
 from headwater.sources.mysql.facts import Flavour
 from tests.support.ports import free_port
+from tests.support.started import Started
 
 MARIADB = Path("/usr/sbin/mariadbd")
 MYSQL_ROOT = Path(__file__).resolve().parents[2] / ".cache" / "mysql"
@@ -97,7 +97,7 @@ def running(flavour: Flavour, *arguments: str, **options: Any) -> Iterator[Mysql
         yield server
 
 
-class MysqlServer:
+class MysqlServer(Started):
     """One server; its directory is removed when it stops."""
 
     def __init__(self, flavour: Flavour, *arguments: str, files: Mapping[str, bytes] | None = None) -> None:
@@ -205,18 +205,6 @@ class MysqlServer:
             for statement in statements:
                 cursor.execute(statement)
             return list(cursor.fetchall())
-
-    def log(self) -> str:
-        """What the server has said."""
-        return self._log.read_text(errors="replace") if self._log.exists() else "(no log)"
-
-    def __enter__(self) -> MysqlServer:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def _wait(self) -> None:
         deadline = time.monotonic() + START_S_MAX

@@ -26,12 +26,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import mkdtemp
-from types import TracebackType
 
 import pytest
 
 from tests.support.ports import free_port
 from tests.support.server import alive, descendants, eventually
+from tests.support.started import Started
 
 BINARIES = Path("/usr/lib/postgresql/15/bin")
 START_S_MAX = 60
@@ -70,7 +70,7 @@ def running(access: str | None = None) -> Iterator[PostgresServer]:
         yield server
 
 
-class PostgresServer:
+class PostgresServer(Started):
     """One server; its directory is removed when it stops."""
 
     def __init__(
@@ -193,18 +193,6 @@ class PostgresServer:
             "PGUSER": "postgres",
             "PGDATABASE": database,
         }
-
-    def log(self) -> str:
-        """What the server has said."""
-        return self._log.read_text(errors="replace") if self._log.exists() else "(no log)"
-
-    def __enter__(self) -> PostgresServer:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def _user(self) -> str | None:
         return "postgres" if os.geteuid() == 0 else None

@@ -34,7 +34,6 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import mkdtemp
-from types import TracebackType
 from typing import Any
 
 import pytest
@@ -43,6 +42,7 @@ from headwater.core.java import java_command
 from tests.support.certificates import Signed
 from tests.support.kafka import JARS, QUICK_JAVA, available
 from tests.support.ports import free_port
+from tests.support.started import Started
 
 PATH = "/apis/ccompat/v7"
 START_S_MAX = 60
@@ -60,7 +60,7 @@ def running(**options: Any) -> Iterator[RegistryServer]:
         yield server
 
 
-class RegistryServer:
+class RegistryServer(Started):
     """One registry and what is in front of it."""
 
     def __init__(self, login: tuple[str, str] | None = None, signed: Signed | None = None) -> None:
@@ -158,19 +158,6 @@ class RegistryServer:
         if answer.status != http.HTTPStatus.OK:
             raise AssertionError(f"{method} {path}: {answer.status} {said}")
         return json.loads(said)
-
-    def log(self) -> str:
-        """What the registry has said."""
-        log = self.directory / "log"
-        return log.read_text(errors="replace") if log.exists() else "(no log)"
-
-    def __enter__(self) -> RegistryServer:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def _tls(self, signed: Signed | None) -> ssl.SSLContext | None:
         if signed is None:

@@ -16,11 +16,11 @@ import click
 import pytest
 
 from headwater.cli import main
-from headwater.sql.parse import parse_statements
+from tests.support.here import Here
+from tests.support.pages import FOLDER, blocks, type_in
 from tests.support.server import HeadwaterServer
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "docs/user"
 PAGES = (
     "quickstart",
     "sources-and-tables",
@@ -34,7 +34,6 @@ PAGES = (
     "roles",
     "security",
 )
-_BLOCK = re.compile(r"^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
 _PATH = re.compile(r"`((?:headwater|tests|docs|scripts)/[\w./-]*)`")
@@ -52,17 +51,11 @@ each_document = pytest.mark.parametrize(
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_statement_of_the_page_runs(server: HeadwaterServer, page: str) -> None:
-    blocks = _BLOCK.findall((FOLDER / f"{page}.md").read_text())
-    assert blocks
-    schema = "page_" + page.replace("-", "_")
-    server.query(f"CREATE SCHEMA {schema}")
-    with server.connect() as connection:
-        connection.execute(f"SET search_path = {schema}".encode())
-        connection.execute(b"SET statement_timeout = '120s'")
-        for block in blocks:
-            for statement in parse_statements(block):
-                connection.execute(statement.text.encode())
-    server.query(f"DROP SCHEMA {schema} CASCADE")
+    here = Here(server, "page_" + page.replace("-", "_"))
+    here.run("SET statement_timeout = '120s'")
+    for _, block in blocks(FOLDER / f"{page}.md", "sql"):
+        type_in(here.session, block)
+    here.close()
 
 
 def anchors(text: str) -> set[str]:
