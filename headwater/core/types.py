@@ -479,6 +479,12 @@ def holds_floats(type_: SqlType) -> bool:
     return type_.kind in FLOATS or any(map(holds_floats, parts))
 
 
+def holds_fields(type_: SqlType) -> bool:
+    """Whether values of a type are stored as several fields, or have such values in them."""
+    parts = (*(field for _, field in type_.fields), *((type_.element,) if type_.element else ()))
+    return type_.kind in ("array", "record", "interval") or any(map(holds_fields, parts))
+
+
 def stored(type_: SqlType) -> str:
     """The name of a scalar's stored form; containers are resolved through their parts."""
     if type_.kind == "numeric" and type_.scale is not None and 0 <= type_.scale <= NUMERIC_DIGITS_MAX:

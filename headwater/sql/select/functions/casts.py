@@ -67,7 +67,7 @@ from headwater.sql.select.functions.forms import (
     type_text,
     unless_nan,
 )
-from headwater.sql.select.functions.written import untrimmed
+from headwater.sql.select.functions.written import calling, untrimmed
 from headwater.sql.select.kernels.casts import ARRAYS_READ, READ_AS
 
 Context = Literal["implicit", "assignment", "explicit"]
@@ -176,8 +176,9 @@ def _fitted(engine: str, text: str, target: SqlType) -> str:
 
 def _numeric_to_float(engine: str, text: str, source: SqlType, target: SqlType) -> str:
     # Through text, because the engines' own conversion is not correctly rounded.
-    double = call(engine, "hw_numeric_to_float8", untrimmed(text))
-    if source.scale is not None:
+    if source.scale is None:
+        double = call(engine, "hw_numeric_to_float8", untrimmed(text))
+    else:
         double = f"CAST({numeric_text(engine, text, source)} AS DOUBLE)"
     if target.kind == "float8":
         return double
@@ -508,8 +509,9 @@ def _each(inner: Form | None, engine: str) -> Form | None:
         return inner
 
     def body_of(source: SqlType, target: SqlType, types: Types) -> str:
-        body = "e" if source == target else inner(("e",), (source, target))
-        if engine == SPARK and "hw_" in body:
+        with calling() as kernels:
+            body = "e" if source == target else inner(("e",), (source, target))
+        if engine == SPARK and kernels:
             raise not_supported(f"a cast from {format_type(types[0])} to {format_type(types[1])}")
         return body
 

@@ -27,6 +27,7 @@ from headwater.sql.select.functions.forms import (
     Texts,
     Types,
     both,
+    call,
     cast_to,
     numeric_bare,
     numeric_call,
@@ -83,9 +84,9 @@ def sort_key(engine: str, text: str, type_: SqlType) -> str:
     """An expression whose values order as the typed values do."""
     match FACTS[type_.kind].compared:
         case "as numeric" if type_.scale is None:
-            return f"hw_numeric_key({untrimmed(text)})"
+            return call(engine, "hw_numeric_key", untrimmed(text))
         case "as jsonb":
-            return f"hw_jsonb_key({text})"
+            return call(engine, "hw_jsonb_key", text)
         case "as byte":  # those beyond ASCII are stored in octal, and come last
             return f"(CASE WHEN length({text}) > 1 THEN concat('{_BEYOND_ASCII}', {text}) ELSE {text} END)"
         case "never" | "by text":
@@ -113,8 +114,13 @@ def _keys_within(engine: str, text: str, type_: SqlType) -> str:
     """A list or record in DuckDB that has arrays in it, which order by their keys."""
     if type_.element is None:
         return _field_keys(engine, text, type_, sort_key)
-    name = f"{text}o" if text.strip("o") == "" else "o"
+    name = "o" * _depth(type_)  # lists within have another one
     return mapped(engine, text, name, sort_key(engine, name, type_.element))
+
+
+def _depth(type_: SqlType) -> int:
+    parts = (*(field for _, field in type_.fields), *((type_.element,) if type_.element else ()))
+    return (type_.element is not None) + max(map(_depth, parts), default=0)
 
 
 def _array_key(engine: str, text: str, type_: SqlType) -> str:

@@ -50,6 +50,7 @@ def quoted(text: str, engine: str) -> str:
 
 def call(engine: str, kernel: str, *arguments: str) -> str:
     """A kernel's call, unwrapped where the engine needs that."""
+    written.note(kernel)
     text = f"{kernel}({', '.join(arguments)})"
     if engine == SPARK and KERNELS_BY_NAME[kernel].raises:
         return (
@@ -175,7 +176,7 @@ def in_zones(forms: tuple[Form, Form], make: Callable[[str, Texts, str], str]) -
             zone = zone_of(types)
             if zone:
                 return make(engine, texts, quoted(zone, engine))
-            return plain.format(*texts) if isinstance(plain, str) else plain(texts, types)
+            return written.used(plain).format(*texts) if isinstance(plain, str) else plain(texts, types)
 
         return run
 

@@ -4,19 +4,27 @@ An expression of a plan becomes a text of an engine's SQL, and forms put texts i
 one in may ask what it is, and never looks at its characters:
 
     Simple    a column, a constant, or little computed of these by the engine itself
+    Column    a column's name
     Literal   a constant; `value` is its canonical text
     Trimmed   a numeric whose needless zeros are taken away; `bare` is the text that has them
     Guarded   a decimal that was computed, with the inputs that may be NaN
 
-Whatever is put together of texts by anybody else is a plain str, of which nothing is known.
+Whatever is put together of texts by anybody else is a plain str, of which nothing is known.  Which kernels
+are called by a whole text is noted while it is written (`calling`).
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Final
 
 _WEIGHT_MAX: Final = 3
+_KERNEL: Final = re.compile(r"\bhw_\w+")
+_CALLED: Final[ContextVar[list[str] | None]] = ContextVar("called", default=None)
 
 
 class Simple(str):
@@ -24,6 +32,12 @@ class Simple(str):
 
     __slots__ = ("weight",)
     weight: int
+
+
+class Column(Simple):
+    """The name of a column."""
+
+    __slots__ = ()
 
 
 class Literal(Simple):
@@ -52,8 +66,15 @@ class Guarded(str):
 
 
 def simple(text: str) -> Simple:
-    """A column."""
+    """A part of a column."""
     made = Simple(text)
+    made.weight = 1
+    return made
+
+
+def named_column(name: str) -> Column:
+    """A column."""
+    made = Column(name)
     made.weight = 1
     return made
 
@@ -65,10 +86,42 @@ def literal(text: str, value: str | None) -> Literal:
     return made
 
 
+@contextmanager
+def calling() -> Iterator[list[str]]:
+    """Collects the kernels that are called by what is written meanwhile."""
+    called: list[str] = []
+    token = _CALLED.set(called)
+    try:
+        yield called
+    finally:
+        _CALLED.reset(token)
+        for kernel in called:
+            note(kernel)
+
+
+def note(kernel: str) -> None:
+    """Whoever writes a kernel's call tells it."""
+    called = _CALLED.get()
+    if called is not None:
+        called.append(kernel)
+
+
+def used(template: str) -> str:
+    """A template of the function table that is about to be filled, which may call kernels."""
+    for kernel in _kernels(template):
+        note(kernel)
+    return template
+
+
+@cache
+def _kernels(template: str) -> tuple[str, ...]:
+    return tuple(_KERNEL.findall(template))
+
+
 @cache
 def of_the_engine(template: str) -> bool:
     """Whether a template is of the engine's own functions alone: no kernel, no aggregate."""
-    return "hw_" not in template and "<<" not in template
+    return not _kernels(template) and "<<" not in template
 
 
 def may_have_lambda(form: object) -> bool:

@@ -239,6 +239,18 @@ def constant(value: Expression) -> bool:
     return not found
 
 
+def holds_query(value: Expression) -> bool:
+    """Whether a query stands anywhere in it."""
+    found = False
+
+    def look(expression: Expression) -> None:
+        nonlocal found
+        found = found or isinstance(expression, Subquery)
+
+    rewrite_expression(value, look)
+    return found
+
+
 def node_column_ids(value: Node) -> frozenset[ColumnId]:
     """The columns that a plan's expressions refer to, and those its set operations and recursions pick."""
     found: set[ColumnId] = set()

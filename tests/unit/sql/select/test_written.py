@@ -5,18 +5,45 @@ Method: the ways in which texts are made, one by one.
 
 from __future__ import annotations
 
+import re
+from itertools import chain
+
 import pytest
 
-from headwater.core.types import INT8, SqlType
-from headwater.sql.select.functions.forms import DUCKDB, SPARK, bound_pair, cast_to, numeric_nan, unless_nan
+from headwater.core.errors import UserError
+from headwater.core.types import INT4, INT8, NUMERIC, TEXT, SqlType, array_of, list_of
+from headwater.sql.select.functions import FUNCTIONS
+from headwater.sql.select.functions.forms import (
+    DUCKDB,
+    SPARK,
+    bound_pair,
+    call,
+    cast_to,
+    numeric_nan,
+    unless_nan,
+)
 from headwater.sql.select.functions.written import (
     Guarded,
     Simple,
+    calling,
     literal,
+    named_column,
     native,
     of_the_engine,
     simple,
 )
+from headwater.sql.select.generate.spark.expressions import fill
+
+KERNEL = re.compile(r"\bhw_\w+")
+ANY = {
+    "numeric": NUMERIC,
+    "any": TEXT,
+    "anyelement": INT4,
+    "anynonarray": INT4,
+    "anyarray": array_of(INT4),
+    "anymap": SqlType("map", element=INT4),
+    "anylist": list_of(INT4),
+}
 
 DECIMAL = SqlType("numeric", scale=2)
 ENGINES = pytest.mark.parametrize("engine", [DUCKDB, SPARK])
@@ -73,3 +100,28 @@ def test_nan_is_asked_of_each_input_once_and_not_of_constants(engine: str) -> No
     # NULL is no number: with it beside a NaN the sum is NULL.
     assert "IS NOT NULL" in total(simple("c1"), literal("CAST(NULL AS DECIMAL(38,2))", None))
     assert total(simple("c1"), literal(nan, "NaN")).count(f"{nan} = {nan}") == 1
+
+
+def test_whoever_writes_a_call_of_a_kernel_notes_it() -> None:
+    written_count = 0
+    for function in chain.from_iterable(FUNCTIONS.values()):
+        types = tuple(want if isinstance(want, SqlType) else ANY[want] for want in function.arguments)
+        texts = tuple(map(named_column, "abcdefghij"))[: len(types)]
+        if function.spark is None:
+            continue
+        with calling() as outside, calling() as kernels:
+            try:
+                text = fill(function.spark, texts, types)
+            except UserError:
+                continue  # these types it does not take
+        assert set(kernels) == set(KERNEL.findall(text)), function.name
+        assert outside == kernels
+        written_count += bool(kernels)
+    assert written_count > 300
+
+
+def test_what_is_written_afterwards_is_not_noted() -> None:
+    with calling() as kernels:
+        call(SPARK, "hw_reverse", "c1")
+    call(SPARK, "hw_initcap", "c1")
+    assert kernels == ["hw_reverse"]

@@ -14,6 +14,7 @@ from typing import Final
 from headwater.core.types import unconstrained
 from headwater.sql.select.functions import equality_key, sort_key
 from headwater.sql.select.functions.forms import DUCKDB, trimmed
+from headwater.sql.select.functions.forms import call as kernel_call
 from headwater.sql.select.functions.written import Trimmed, untrimmed
 from headwater.sql.select.generate.duckdb.expressions import Surroundings, apply, expression, order
 from headwater.sql.select.plan.nodes import AggregateCall, Expression, WindowCall, zoned_types
@@ -58,7 +59,7 @@ def _engine_call(name: str, arguments: str, call: AggregateCall, ordered: bool, 
     if not call.distinct:
         return f"{name}({arguments} \x02)\x03" if ordered else f"{name}({arguments})\x03"
     if with_zeros and name == "list":
-        return f"hw_numeric_once(list({arguments})\x03)"
+        return kernel_call(DUCKDB, "hw_numeric_once", f"list({arguments})\x03")
     if with_zeros:
         return f"{name}(DISTINCT {trimmed(DUCKDB, arguments)})\x03"
     if name == "count" and len(call.arguments) == 1:

@@ -23,7 +23,8 @@ from headwater.core.types import unconstrained
 from headwater.formats.engine_types import duckdb_working
 from headwater.sql.select.depth import deep
 from headwater.sql.select.functions import equality_key
-from headwater.sql.select.functions.forms import DUCKDB, failure, within_range
+from headwater.sql.select.functions.forms import DUCKDB, call, failure, within_range
+from headwater.sql.select.functions.written import Literal
 from headwater.sql.select.generate.duckdb.aggregates import aggregate, window
 from headwater.sql.select.generate.duckdb.expressions import (
     Data,
@@ -402,7 +403,7 @@ class _Generator:
 
     def _found(self, text: str, column: OutputColumn, same: bool) -> str:
         """A column of a row that a recursion finds; of such that are compared, zeros must not pile up."""
-        value = text if same or not unconstrained(column.type) else f"hw_numeric_found({text})"
+        value = text if same or not unconstrained(column.type) else call(DUCKDB, "hw_numeric_found", text)
         return f"CAST({value} AS {duckdb_working(column.type)})"
 
     def _each_once(self, name: str, keys: list[str]) -> str:
@@ -436,4 +437,4 @@ def _recursion_name(number: int) -> str:
 
 def _group_key(key: str) -> str:
     """A key that DuckDB does not take for a position or an output's name."""
-    return f"({key})" if not key.isdigit() else f"({key} + 0)"
+    return f"coalesce({key})" if isinstance(key, Literal) else f"({key})"

@@ -20,7 +20,8 @@ from headwater.core.errors import InvariantViolation, not_supported
 from headwater.core.types import FLOATS, SIGNED, SqlType, unconstrained
 from headwater.sql.select import functions
 from headwater.sql.select.functions.forms import SPARK, trimmed
-from headwater.sql.select.functions.written import Trimmed, untrimmed
+from headwater.sql.select.functions.forms import call as kernel_call
+from headwater.sql.select.functions.written import Column, Trimmed, untrimmed
 from headwater.sql.select.generate.spark.expressions import (
     Writer,
     direction,
@@ -61,12 +62,12 @@ class Prepared:
         What uses no column stays in its place: some arguments must be constants there.
         """
         text = expression(plan, self.writer)
-        return text if text.isidentifier() or not column_ids(plan) else self.add(text)
+        return text if isinstance(text, Column) or not column_ids(plan) else self.add(text)
 
     def bare(self, plan: Expression, always: bool = False) -> str:
         """The same for what a numeric's zeros count of; `always` for a name even for a constant."""
         text = untrimmed(expression(plan, self.writer))
-        stays = text.isidentifier() or not (always or column_ids(plan))
+        stays = isinstance(text, Column) or not (always or column_ids(plan))
         return text if stays else self.add(text)
 
     def add(self, text: str) -> str:
@@ -77,7 +78,7 @@ class Prepared:
 
     def key(self, text: str) -> str:
         """A name for a key that was made of a name: the same one when it is the name itself."""
-        return text if text.isidentifier() else self.add(text)
+        return text if isinstance(text, Column) else self.add(text)
 
     def sort_key(self, key: SortKey) -> str:
         """What rows are sorted by."""
@@ -104,12 +105,12 @@ def aggregate(call: AggregateCall, prepared: Prepared, over: str = "") -> str:
     def expand(segment: re.Match[str]) -> str:
         name, arguments = segment.groups()
         if name == "list" and call.distinct and with_zeros:
-            return f"hw_numeric_once(collect_list({arguments}){where})"
+            return kernel_call(SPARK, "hw_numeric_once", f"collect_list({arguments}){where}")
         if name == "list":
             return _list(arguments, call, keys, where, over)
         inner = arguments or ("*" if name == "count" else "")
         if call.distinct and name == "count" and texts == (arguments,) and not with_zeros:
-            inner = prepared.key(functions.equality_key(SPARK, arguments, types[0]))
+            inner = prepared.key(functions.equality_key(SPARK, texts[0], types[0]))
         if call.distinct and with_zeros and arguments:
             inner = trimmed(SPARK, inner)
         return f"{name}({'DISTINCT ' if call.distinct else ''}{inner}){where}{over}"

@@ -21,18 +21,23 @@ from itertools import count
 from typing import Final
 
 from headwater.core.errors import InvariantViolation, UserError, not_supported
-from headwater.core.types import MZ_TIMESTAMP, TEXT, SqlType, in_zone
+from headwater.core.types import MZ_TIMESTAMP, SIGNED, TEXT, SqlType, in_zone
 from headwater.sql.select import functions
 from headwater.sql.select.functions.array_forms import elements as elements_of_array
 from headwater.sql.select.functions.entry import Form, Function
 from headwater.sql.select.functions.forms import SPARK, trimmed
 from headwater.sql.select.functions.written import (
+    Column,
+    Literal,
+    Simple,
+    calling,
     literal,
     may_have_lambda,
+    named_column,
     native,
     of_the_engine,
-    simple,
     untrimmed,
+    used,
 )
 from headwater.sql.select.generate.arrays import array_value
 from headwater.sql.select.generate.arrays import gathered as array_of_rows
@@ -102,13 +107,13 @@ class Writer:
     query_count: int = 0  # of queries inside expressions, written so far
     _numbers: count[int] = field(default_factory=count)
 
-    def fresh(self) -> str:
+    def fresh(self) -> Column:
         """A name for a column or relation that only this text knows."""
-        return f"t{next(self._numbers)}"
+        return named_column(f"t{next(self._numbers)}")
 
     def value(self, id_: ColumnId) -> str:
         """A column's value: a numeric that carries its zeros loses them."""
-        name = simple(column_name(id_))
+        name = named_column(column_name(id_))
         return trimmed(SPARK, name) if id_ in self.with_zeros else name
 
     def as_column(self, id_: ColumnId, text: str) -> str:
@@ -143,7 +148,7 @@ def fill(form: Form, texts: tuple[str, ...], types: tuple[SqlType, ...]) -> str:
     """A form with the arguments in their places."""
     if callable(form):
         return form(texts, types)
-    text = _PLACE.sub(lambda place: texts[int(place.group(1))], form)
+    text = _PLACE.sub(lambda place: texts[int(place.group(1))], used(form))
     return native(text, *texts) if of_the_engine(form) else text
 
 
@@ -205,8 +210,10 @@ def predicate(plan: Expression, writer: Writer, conjunct: bool = True) -> str:
 def sort_text(key: SortKey, writer: Writer) -> str:
     """One item of an ORDER BY."""
     by = functions.sort_key(SPARK, expression(key.expression, writer), key.expression.type)
-    # A bare number would mean a column's place.
-    return f"{f'({by} + 0)' if by.isdigit() else by} {direction(key)}"
+    place = (
+        isinstance(by, Literal) and key.expression.type.kind in SIGNED
+    )  # a bare number would mean a column's
+    return f"{f'({by} + 0)' if place else by} {direction(key)}"
 
 
 def direction(key: SortKey) -> str:
@@ -310,8 +317,9 @@ def _scalar_subquery(plan: Subquery, writer: Writer) -> str:
     Spark cannot run a query that calls Python from within the arguments of a Python function; such
     a query, if it stands for itself, is joined below instead.
     """
-    query, output = writer.query(plan.root), _output(plan)
-    if writer.lifted is None or "hw_" not in query or free_column_ids(plan):
+    with calling() as kernels:
+        query, output = writer.query(plan.root), _output(plan)
+    if writer.lifted is None or not kernels or free_column_ids(plan):
         return f"(SELECT {output} FROM ({query}))"
     name = writer.fresh()
     many = string_literal(marked_text(UserError(MANY_ROWS, "21000")))
@@ -338,11 +346,15 @@ def _over_array(plan: Subquery, writer: Writer) -> str | None:
     root = plan.root
     if not isinstance(root, TableFunction) or root.function.name != "unnest" or plan.operand is None:
         return None
-    operand = expression(plan.operand, writer)
+    before = writer.query_count
+    with calling() as kernels:
+        operand = expression(plan.operand, writer)
+    stays = isinstance(operand, Simple) or not (kernels or writer.query_count > before)
     element = writer.fresh()
-    compared = _compared(plan, operand, element)
+    with calling() as kernels:
+        compared = _compared(plan, operand, element)
     # Spark runs no Python function and no query inside a lambda.
-    if "hw_" in compared or "SELECT" in compared:
+    if kernels or not stays:
         return None
     word = "exists" if plan.kind == "any" else "forall"
     array = expression(root.arguments[0], writer)

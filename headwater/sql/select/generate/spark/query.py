@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Final
 
 from headwater.core.errors import InvariantViolation, UserError, not_supported
-from headwater.core.types import holds_floats
+from headwater.core.types import holds_fields, holds_floats
 from headwater.formats.engine_types import spark_type
 from headwater.sql.select import functions
 from headwater.sql.select.functions.forms import SPARK, trimmed, within_range
@@ -57,13 +57,12 @@ from headwater.sql.select.plan.nodes import (
     Scan,
     SetOperation,
     Sort,
-    Subquery,
     TableFunction,
     Values,
     Window,
     zoned_types,
 )
-from headwater.sql.select.plan.walk import output_columns, read_columns
+from headwater.sql.select.plan.walk import holds_query, output_columns, read_columns
 
 _RULES: Final = "org.apache.spark.sql.catalyst.optimizer"
 SESSION_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
@@ -187,7 +186,7 @@ class _Nodes:
             return self._several_values(node, names)
 
     def _several_values(self, node: Values, names: list[str]) -> str:
-        if any(_has_subquery(part) for row in node.rows for part in row):
+        if any(holds_query(part) for row in node.rows for part in row):
             return " UNION ALL ".join(f"SELECT {self._row(node, row)}" for row in node.rows)
         rows = [", ".join(self.text(part) for part in row) for row in node.rows]
         if all(isinstance(part, Constant) for row in node.rows for part in row):
@@ -383,13 +382,8 @@ def _nullable(column: OutputColumn, text: str) -> str:
     Spark knows that the fields of a struct it has just made are never NULL, and then cannot hand
     out as Arrow a row where the struct itself is.
     """
-    return f"CAST({text} AS {spark_type(column.type)})" if "STRUCT" in spark_type(column.type) else text
+    return f"CAST({text} AS {spark_type(column.type)})" if holds_fields(column.type) else text
 
 
 def _true(plan: Expression) -> bool:
     return isinstance(plan, Constant) and plan.value == "t" and plan.type.kind == "bool"
-
-
-def _has_subquery(plan: Expression) -> bool:
-    """Whether a subquery stands anywhere in it; found in its print, which shows every part."""
-    return isinstance(plan, Subquery) or "Subquery(" in repr(plan)
