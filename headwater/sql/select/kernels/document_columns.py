@@ -74,6 +74,21 @@ def member(bare: bool) -> Quick:
     return run
 
 
+_KINDS: Final = ("number", "object", "array", "string", "boolean", "boolean", "null")
+_KIND_OF: Final = np.zeros(256, np.int64)
+_KIND_OF[list(b'{["tfn')] = range(1, len(_KINDS))
+"""By the first byte; what is nothing else is a number."""
+
+
+def kinds(documents: pa.Array) -> Made | None:
+    """What each is, as its first byte tells."""
+    data, offsets = bytes_of(documents)
+    if not len(data):
+        return None
+    codes = _KIND_OF[data[np.minimum(offsets[:-1], len(data) - 1)]]
+    return pa.array(_KINDS).take(pa.array(codes, mask=missing_of(documents))), None
+
+
 _WHOLE: Final = kinds_of("signed", "unsigned")
 _SPECIAL: Final = r'["\\\x00-\x1f]'
 

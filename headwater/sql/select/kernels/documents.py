@@ -549,7 +549,7 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     row_wise("hw_jsonb_delete_item", ("text", "int4"), "text", _without_index),
     row_wise("hw_jsonb_delete_path", _JP, "text", _without_path),
     row_wise("hw_jsonb_set", ("text", "text[]", "text", "bool"), "text", _set),
-    row_wise("hw_jsonb_typeof", ("text",), "text", _kind, raises=False),
+    columnar(row_wise("hw_jsonb_typeof", ("text",), "text", _kind, raises=False), document_columns.kinds),
     row_wise("hw_jsonb_array_length", ("text",), "int4", _length),
     row_wise(
         "hw_jsonb_strip_nulls", ("text",), "text", lambda t: print_value(_strip_nulls(_read(t))), raises=False

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.core.errors import UserError
-from headwater.sql.select.kernels.kernel import Kernel, arrow_of, row_wise
+from headwater.formats.spans import missing_of
+from headwater.sql.select.kernels.kernel import Kernel, Mask, Quick, arrow_of, columnar, row_wise
+
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 _OVERFLOW: Final = "value out of range: overflow"
 _UNDERFLOW: Final = "value out of range: underflow"
@@ -194,6 +197,37 @@ _SINGLE: Final[dict[str, Callable[..., float]]] = {
 }
 
 
+def _by_columns(
+    operate: Callable[[Floats], Floats], wrong: Callable[[Floats, Floats], Mask] | None = None
+) -> Quick:
+    """What is the same in C, as it is exact or one step; `wrong` tells of values and results what fails."""
+
+    def run(array: pa.Array) -> tuple[pa.Array, Mask | None]:
+        missing = missing_of(array)
+        values = _floats(array.fill_null(1.0))
+        with np.errstate(all="ignore"):
+            results = operate(values)
+            odd = None if wrong is None else wrong(values, results) & ~missing
+        return pa.array(results, mask=missing), odd
+
+    return run
+
+
+_QUICK: Final[dict[str, Quick]] = {
+    "ceil": _by_columns(np.ceil),
+    "floor": _by_columns(np.floor),
+    "trunc": _by_columns(np.trunc),
+    "round": _by_columns(np.rint),
+    "sqrt": _by_columns(np.sqrt, lambda values, roots: values < 0),
+    "degrees": _by_columns(
+        lambda values: values / (math.pi / 180.0), lambda values, made: np.isinf(made) & ~np.isinf(values)
+    ),
+    "radians": _by_columns(
+        lambda values: values * (math.pi / 180.0), lambda values, made: (made == 0) & (values != 0)
+    ),
+}
+
+
 # Integers
 
 
@@ -204,8 +238,15 @@ def _shift(kind: str, bits: int, left: bool) -> Kernel:
         shifted &= (1 << bits) - 1
         return shifted - (1 << bits) if shifted >> (bits - 1) else shifted
 
+    def quick(values: pa.Array, counts: pa.Array) -> tuple[pa.Array, None]:
+        missing = missing_of(values) | missing_of(counts)
+        wide = values.fill_null(0).to_numpy().astype(np.int64)
+        by = counts.fill_null(0).to_numpy().astype(np.int64) & (63 if bits == 64 else 31)
+        shifted = wide << by if left else wide >> by
+        return pa.array(shifted.astype(f"int{bits}"), mask=missing), None
+
     name = f"hw_{kind}_shift_{'left' if left else 'right'}"
-    return row_wise(name, (kind, "int4"), kind, run, raises=False)
+    return columnar(row_wise(name, (kind, "int4"), kind, run, raises=False), quick)
 
 
 def _bounded(function: Callable[..., int], bits: int, name: str) -> Callable[..., int]:
@@ -255,10 +296,14 @@ KERNELS: Final[tuple[Kernel, ...]] = (
         )
     ),
     *(
-        row_wise(f"hw_float8_{name}", ("float8",), "float8", _domain(function))
+        columnar(rows, _QUICK[name]) if name in _QUICK else rows
         for name, function in _SINGLE.items()
+        for rows in (row_wise(f"hw_float8_{name}", ("float8",), "float8", _domain(function)),)
     ),
-    row_wise("hw_float8_sign", ("float8",), "float8", _sign, raises=False),
+    columnar(
+        row_wise("hw_float8_sign", ("float8",), "float8", _sign, raises=False),
+        _by_columns(lambda values: np.subtract(values > 0, values < 0, dtype=np.float64)),
+    ),
     row_wise("hw_float8_power", ("float8", "float8"), "float8", _power),
     row_wise("hw_float8_atan2", ("float8", "float8"), "float8", _domain(math.atan2)),
     *(_shift(kind, bits, left) for kind, bits in _BITS.items() for left in (True, False)),

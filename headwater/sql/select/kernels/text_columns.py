@@ -31,6 +31,46 @@ def substring(texts: pa.Array, starts: pa.Array, counts: pa.Array) -> Made | Non
     return pc.utf8_slice_codeunits(texts, max(start - 1, 0), max(start - 1 + count, 0)), None
 
 
+def substring_from(texts: pa.Array, starts: pa.Array) -> Made | None:
+    """From one place for all."""
+    start = constant_of(starts)
+    return None if start is None else (pc.utf8_slice_codeunits(texts, max(start - 1, 0)), None)
+
+
+def overlaid(texts: pa.Array, news: pa.Array, starts: pa.Array, counts: pa.Array) -> Made | None:
+    """In one place for all."""
+    new, start, count = constant_of(news), constant_of(starts), constant_of(counts)
+    if new is None or start is None or count is None or start <= 0 or start + count >= 2**31:
+        return None
+    if texts.nbytes + len(new.encode()) * len(texts) > KERNEL_VALUE_BYTES_MAX:
+        return None
+    before = pc.utf8_slice_codeunits(texts, 0, start - 1)
+    behind = pc.utf8_slice_codeunits(texts, max(start - 1 + count, 0))
+    return pc.binary_join_element_wise(before, new, behind, ""), None
+
+
+def cut(texts: pa.Array, lengths: pa.Array, kinds: pa.Array) -> Made | None:
+    """To the length of a type; of char(n) with spaces up to it."""
+    length, kind = constant_of(lengths), constant_of(kinds)
+    if length is None or kind is None or length <= 0:
+        return None
+    made = pc.utf8_slice_codeunits(texts, 0, length)
+    if kind == "char":
+        if length * len(texts) > KERNEL_VALUE_BYTES_MAX:
+            return None
+        made = pc.utf8_rpad(made, length, " ")
+    return made, None
+
+
+def fitted(texts: pa.Array, lengths: pa.Array, kinds: pa.Array) -> Made | None:
+    """The same; longer ones are odd, since they may only have spaces there."""
+    made = cut(texts, lengths, kinds)
+    if made is None:
+        return None
+    long = pc.greater(pc.utf8_length(texts), lengths[0])
+    return made[0], np.asarray(pc.fill_null(long, False).to_numpy(zero_copy_only=False))
+
+
 def left(texts: pa.Array, counts: pa.Array) -> Made | None:
     """Also without so many at the end."""
     count = constant_of(counts)

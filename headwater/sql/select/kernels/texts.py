@@ -428,14 +428,19 @@ def _byte_of(number: int) -> str:
 
 KERNELS: Final[tuple[Kernel, ...]] = (
     columnar(row_wise("hw_substring", ("text", "int4", "int4"), "text", substring), text_columns.substring),
-    row_wise("hw_substring_from", ("text", "int4"), "text", _substring_from, raises=False),
+    columnar(
+        row_wise("hw_substring_from", ("text", "int4"), "text", _substring_from, raises=False),
+        text_columns.substring_from,
+    ),
     row_wise("hw_bytea_substring", ("bytea", "int4", "int4"), "bytea", _byte_substring),
     row_wise(
         "hw_bytea_substring_from", ("bytea", "int4"), "bytea", lambda d, s: d[max(s - 1, 0) :], raises=False
     ),
     columnar(row_wise("hw_left", ("text", "int4"), "text", _left, raises=False), text_columns.left),
     columnar(row_wise("hw_right", ("text", "int4"), "text", _right, raises=False), text_columns.right),
-    row_wise("hw_overlay", ("text", "text", "int4", "int4"), "text", _overlay),
+    columnar(
+        row_wise("hw_overlay", ("text", "text", "int4", "int4"), "text", _overlay), text_columns.overlaid
+    ),
     columnar(
         row_wise("hw_split_part", ("text", "text", "int4"), "text", _split_part), text_columns.split_part
     ),
@@ -469,8 +474,8 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     row_wise("hw_text_to_byte", ("text",), "text", one_byte, raises=False),
     row_wise("hw_byte_to_int4", ("text",), "int4", _byte_number, raises=False),
     row_wise("hw_int4_to_byte", ("int4",), "text", _byte_of),
-    row_wise("hw_text_cut", ("text", "int4", "text"), "text", _cut, raises=False),
-    row_wise("hw_text_fit", ("text", "int4", "text"), "text", _fit),
+    columnar(row_wise("hw_text_cut", ("text", "int4", "text"), "text", _cut, raises=False), text_columns.cut),
+    columnar(row_wise("hw_text_fit", ("text", "int4", "text"), "text", _fit), text_columns.fitted),
     row_wise("hw_like_escape", _TEXT2, "text", _like_escape),
     row_wise("hw_similar_to_escape", _TEXT2, "text", _similar_to_escape),
     row_wise("hw_regexp_matches", _TEXT3, "bool", _like),
