@@ -13,6 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+import psycopg
+
 from headwater.catalog.opening import open_catalog
 from headwater.coordinator.coordinator import Coordinator, initial_floor
 from headwater.coordinator.engine import Engine
@@ -87,6 +89,9 @@ class Environment:
 
     def dsn(self) -> str:
         return f"host=127.0.0.1 port={self.port} user=materialize dbname=materialize sslmode=disable"
+
+    def connect(self, user: str = "materialize") -> psycopg.Connection[tuple[Any, ...]]:
+        return psycopg.connect(f"{self.dsn()} user={user}", autocommit=True)
 
     async def _start(self) -> None:
         self.coordinator = without_cluster(self.data_dir)

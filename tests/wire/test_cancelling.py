@@ -7,7 +7,9 @@ does not send.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 import pytest
@@ -22,20 +24,13 @@ from tests.wire.plain import WAIT_S_MAX, Plain
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     with Environment(tmp_path_factory.mktemp("environment")) as environment:
-        with psycopg.connect(environment.dsn(), autocommit=True) as connection:
+        with environment.connect() as connection:
             connection.execute("CREATE TABLE t (a int, b text)")
         yield environment
 
 
-@pytest.fixture
-def client(environment: Environment) -> Iterator[Plain]:
-    client = Plain(environment)
-    yield client
-    client.close()
-
-
 def row_count(environment: Environment) -> int:
-    with psycopg.connect(environment.dsn(), autocommit=True) as connection:
+    with environment.connect() as connection:
         found = connection.execute("SELECT count(*) FROM t").fetchone()
         assert found is not None
         return int(found[0])
@@ -148,17 +143,24 @@ def waiting(environment: Environment, client: psycopg.Connection[tuple[object, .
     eventually(lambda: session._running is not None)
 
 
+@contextmanager
+def endless(
+    environment: Environment, client: psycopg.Connection[tuple[object, ...]]
+) -> Iterator[Future[Any]]:
+    """A statement that is under way for ever, unless somebody ends it."""
+    text = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT 1 FROM r) SELECT count(*) FROM r"
+    with ThreadPoolExecutor(1) as threads:
+        running = threads.submit(client.execute, text.encode())
+        waiting(environment, client)
+        yield running
+
+
 def test_pg_cancel_backend_cancels_what_another_session_runs(environment: Environment) -> None:
     with (
-        psycopg.connect(environment.dsn(), autocommit=True) as other,
-        psycopg.connect(environment.dsn(), autocommit=True) as mine,
-        ThreadPoolExecutor(1) as threads,
+        environment.connect() as other,
+        environment.connect() as mine,
+        endless(environment, other) as running,
     ):
-        running = threads.submit(
-            other.execute,
-            "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT 1 FROM r) SELECT count(*) FROM r",
-        )
-        waiting(environment, other)
         assert mine.execute("SELECT pg_cancel_backend(%s)", [other.info.backend_pid]).fetchone() == (True,)
         with pytest.raises(psycopg.errors.QueryCanceled):
             running.result(WAIT_S_MAX)
@@ -168,8 +170,8 @@ def test_pg_cancel_backend_cancels_what_another_session_runs(environment: Enviro
 
 def test_pg_terminate_backend_ends_another_session(environment: Environment) -> None:
     with (
-        psycopg.connect(environment.dsn(), autocommit=True) as other,
-        psycopg.connect(environment.dsn(), autocommit=True) as mine,
+        environment.connect() as other,
+        environment.connect() as mine,
     ):
         pid = other.info.backend_pid
         found = mine.execute(
@@ -184,15 +186,10 @@ def test_pg_terminate_backend_ends_another_session(environment: Environment) -> 
 
 def test_who_is_terminated_while_a_statement_runs_is_told_that_alone(environment: Environment) -> None:
     with (
-        psycopg.connect(environment.dsn(), autocommit=True) as other,
-        psycopg.connect(environment.dsn(), autocommit=True) as mine,
-        ThreadPoolExecutor(1) as threads,
+        environment.connect() as other,
+        environment.connect() as mine,
+        endless(environment, other) as running,
     ):
-        running = threads.submit(
-            other.execute,
-            "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT 1 FROM r) SELECT count(*) FROM r",
-        )
-        waiting(environment, other)
         assert mine.execute("SELECT pg_terminate_backend(%s)", [other.info.backend_pid]).fetchone() == (True,)
         with pytest.raises(psycopg.errors.AdminShutdown):
             running.result(WAIT_S_MAX)

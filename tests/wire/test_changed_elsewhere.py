@@ -25,17 +25,10 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environmen
 
 @pytest.fixture
 def other(environment: Environment) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
-    with psycopg.connect(environment.dsn(), autocommit=True) as connection:
+    with environment.connect() as connection:
         connection.execute("DROP TABLE IF EXISTS t")
         connection.execute("CREATE TABLE t (a int, b text)")
         yield connection
-
-
-@pytest.fixture
-def client(environment: Environment) -> Iterator[Plain]:
-    client = Plain(environment)
-    yield client
-    client.close()
 
 
 def change(other: psycopg.Connection[tuple[object, ...]], columns: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import psycopg
 import pytest
 
 from tests.support.environment import Environment
@@ -30,7 +29,7 @@ def test_what_postgresql_answers_is_known_of_every_case() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_it_fails_as_in_postgresql(environment: Environment, name: str) -> None:
-    with psycopg.connect(environment.dsn(), autocommit=True) as connection:
+    with environment.connect() as connection:
         for statement in SETUP:
             connection.execute(statement.encode())
     conversation = Conversation("127.0.0.1", environment.port, "materialize", "materialize")

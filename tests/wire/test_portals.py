@@ -23,19 +23,12 @@ PORTALS = 60
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     with Environment(tmp_path_factory.mktemp("environment")) as environment:
-        with psycopg.connect(environment.dsn(), autocommit=True) as connection:
+        with environment.connect() as connection:
             connection.execute("CREATE TABLE t (a int, b text)")
             connection.execute(
                 f"INSERT INTO t SELECT i, repeat('x', 100) FROM generate_series(1, {ROWS}) AS g(i)"
             )
         yield environment
-
-
-@pytest.fixture
-def client(environment: Environment) -> Iterator[Plain]:
-    client = Plain(environment)
-    yield client
-    client.close()
 
 
 def aside(environment: Environment) -> int:

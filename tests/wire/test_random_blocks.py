@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from tests.support.environment import Environment
@@ -170,7 +169,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environmen
 @pytest.mark.parametrize("seed", range(8))
 def test_blocks_with_errors_do_what_a_plain_model_does(environment: Environment, seed: int) -> None:
     chance, model = random.Random(seed), Model()
-    with psycopg.connect(environment.dsn(), autocommit=True) as connection:
+    with environment.connect() as connection:
         connection.execute("DROP TABLE IF EXISTS t")
         connection.execute("CREATE TABLE t (a int, b text)")
     conversation = Conversation("127.0.0.1", environment.port, "materialize", "materialize")

@@ -37,10 +37,6 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environmen
         yield running
 
 
-def connect(environment: Environment, user: str = "materialize") -> psycopg.Connection:
-    return psycopg.connect(f"{environment.dsn()} user={user}", autocommit=True)
-
-
 @dataclass(frozen=True)
 class Tried:
     """A statement, what must be there for it, and the grants that it takes."""
@@ -167,7 +163,7 @@ class World:
     def __init__(self, environment: Environment, tried: Tried) -> None:
         self.environment, self.tried = environment, tried
         self.name = f"w{next(_numbers)}"
-        self.admin = connect(environment)
+        self.admin = environment.connect()
         self.admin.execute(f"CREATE USER {self.name}_me".encode())
         self.admin.execute(f"CREATE SCHEMA {self.name}".encode())
         for text in tried.objects:
@@ -188,7 +184,7 @@ class World:
             self.do(f"ALTER {owned} OWNER TO {{s}}_me")
 
     def attempt(self) -> None:
-        with connect(self.environment, f"{self.name}_me") as session:
+        with self.environment.connect(f"{self.name}_me") as session:
             if self.tried.within:
                 session.execute("BEGIN")
             text = self.tried.statement.format(s=self.name)

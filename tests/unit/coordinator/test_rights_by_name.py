@@ -26,7 +26,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environmen
 
 @pytest.fixture
 def admin(environment: Environment) -> Iterator[psycopg.Connection]:
-    with connect(environment) as session:
+    with environment.connect() as session:
         for text in (
             "CREATE USER bob",
             "CREATE TABLE hidden (a int)",
@@ -37,16 +37,12 @@ def admin(environment: Environment) -> Iterator[psycopg.Connection]:
         yield session
 
 
-def connect(environment: Environment, user: str = "materialize") -> psycopg.Connection:
-    return psycopg.connect(f"{environment.dsn()} user={user}", autocommit=True)
-
-
 def test_owning_a_temporary_view_is_not_owning_another_of_its_name(
     environment: Environment, admin: psycopg.Connection
 ) -> None:
     admin.execute("CREATE VIEW v AS SELECT 1 AS a")
     admin.execute("GRANT SELECT ON v TO bob")
-    with connect(environment, "bob") as bob:
+    with environment.connect("bob") as bob:
         bob.execute("CREATE TEMPORARY VIEW v AS SELECT 2 AS a")
         with pytest.raises(Denied, match=r"must be owner of VIEW materialize\.public\.v"):
             bob.execute("CREATE OR REPLACE VIEW v AS SELECT a FROM hidden")
@@ -59,7 +55,7 @@ def test_a_view_is_replaced_where_it_is_made(environment: Environment, admin: ps
     admin.execute("CREATE VIEW v AS SELECT 1 AS a")
     admin.execute("CREATE SCHEMA own")
     admin.execute("GRANT USAGE, CREATE ON SCHEMA own TO bob")
-    with connect(environment, "bob") as bob:
+    with environment.connect("bob") as bob:
         bob.execute("SET search_path = own, public")
         bob.execute("CREATE OR REPLACE VIEW v AS SELECT 2 AS a")
         bob.execute("CREATE OR REPLACE TEMPORARY VIEW v AS SELECT 3 AS a")
@@ -74,7 +70,7 @@ def test_a_swap_takes_leave_of_both_places(environment: Environment, admin: psyc
     admin.execute("GRANT USAGE ON SCHEMA own TO bob")
     for view in ("own.w", "public.v"):
         admin.execute(f"ALTER VIEW {view} OWNER TO bob".encode())
-    with connect(environment, "bob") as bob:
+    with environment.connect("bob") as bob:
         bob.execute("SET search_path = public, own")
         with pytest.raises(Denied, match=r'SCHEMA "materialize\.own"'):
             bob.execute("ALTER VIEW v SWAP WITH w")
@@ -92,7 +88,7 @@ def test_who_is_a_superuser_by_another_role_is_changed_by_superusers(
         "GRANT CREATEROLE ON SYSTEM TO bob",
     ):
         admin.execute(text.encode())
-    with connect(environment, "bob") as bob:
+    with environment.connect("bob") as bob:
         for text in (
             "GRANT chiefs TO bob",
             "GRANT deputies TO bob",
@@ -113,7 +109,7 @@ def test_all_that_a_statement_makes_needs_a_place(
     admin.execute("CREATE SCHEMA theirs")
     admin.execute("GRANT CREATE ON CLUSTER quickstart TO bob")
     made = "CREATE SOURCE s FROM LOAD GENERATOR COUNTER (UP TO 0) EXPOSE PROGRESS AS theirs.progress"
-    with connect(environment, "bob") as bob:
+    with environment.connect("bob") as bob:
         with pytest.raises(Denied, match=r'permission denied for SCHEMA "materialize\.theirs"'):
             bob.execute(made)
         assert admin.execute("SHOW SOURCES FROM theirs").fetchall() == []
@@ -124,7 +120,7 @@ def test_all_that_a_statement_makes_needs_a_place(
 def test_what_has_gone_is_no_defect(environment: Environment, admin: psycopg.Connection) -> None:
     admin.execute("CREATE TABLE gone (a int)")
     admin.execute("GRANT SELECT ON gone TO bob")
-    with connect(environment, "bob") as bob:
+    with environment.connect("bob") as bob:
         bob.execute("BEGIN")
         assert bob.execute("SELECT a FROM gone").fetchall() == []
         admin.execute("DROP TABLE gone")

@@ -39,7 +39,7 @@ def waited(environment: Environment, *settings: str) -> list[tuple[tuple[str | N
         said = (notice.severity, notice.message_primary, notice.message_detail, notice.message_hint)
         heard.append((said, time.monotonic() - began))
 
-    with psycopg.connect(environment.dsn(), autocommit=True) as session:
+    with environment.connect() as session:
         for setting in (*settings, "SET statement_timeout = '2500ms'"):
             session.execute(setting.encode())
         began = time.monotonic()
