@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from headwater.core import pace
 from headwater.core.errors import UserError
 from headwater.core.types import FACTS, format_type, oid_of_name, type_of_oid
+from headwater.formats.columns import map_distinct
 from headwater.sql.select.kernels.kernel import Kernel, row_wise
 
 _ENCODINGS: Final = {0: "SQL_ASCII", 6: "UTF8", 8: "LATIN1"}
@@ -44,6 +45,10 @@ def _type_name(oid: int | None, modifier: int | None) -> str | None:
             first, _, rest = facts.name.partition(" ")
             name = f"{first}({modifier}) {rest}"
     return name + suffix
+
+
+def _type_oids(names: pa.Array) -> pa.Array:
+    return map_distinct(names, oid_of_name, pa.int64())
 
 
 def _encoding_number(name: str) -> int:
@@ -128,7 +133,7 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     Kernel("hw_known_object", ("int8", "text", "text"), "int8", _known_object),
     Kernel("hw_known_privilege", ("text", "text"), "bool", _known_privilege),
     row_wise("hw_format_type", ("int8", "int4"), "text", _type_name, strict=False, raises=False),
-    row_wise("hw_type_oid", ("text",), "int8", oid_of_name, raises=False),
+    Kernel("hw_type_oid", ("text",), "int8", _type_oids, raises=False),
     row_wise("hw_encoding_name", ("int4",), "text", lambda number: _ENCODINGS.get(number, ""), raises=False),
     row_wise("hw_encoding_number", ("text",), "int4", _encoding_number, raises=False),
     row_wise("hw_size_pretty", ("int8",), "text", _size_pretty, raises=False),
