@@ -39,7 +39,6 @@ from headwater.catalog.updates import Requirement, Update, check
 from headwater.core.clock import SYSTEM_CLOCK, Clock
 from headwater.core.errors import InvariantViolation, UserError
 from headwater.core.limits import (
-    CLUSTER_REPLICAS_MAX,
     METADATA_BUSY_MS_MAX,
     METADATA_CHECK_BYTES_MAX,
 )
@@ -405,8 +404,7 @@ _TABLES: Final = (
         ("id",),
         lambda state: state.clusters,
         lambda _, c: (c.id, c.name, c.size, c.replication_factor, c.owner_id),
-        # Earlier releases took a number of replicas that there never were.
-        lambda row: Cluster(row[0], row[1], row[2], min(row[3], CLUSTER_REPLICAS_MAX), row[4]),
+        lambda row: Cluster(*row),
     ),
     _Table(
         "role",

@@ -197,8 +197,9 @@ class Coordinator:
         if status.status == "failed":
             item = self.catalog.state.collections().get(status.id)
             name = status.id if item is None else self.full_name(item)
+            hint = status.hint if item is None or status.hint is None else self.named_in(status.hint, item)
             kind = "source" if item is not None and item.ingests else "table"
-            log.error("failed for good", **{kind: name}, id=status.id, error=status.error, hint=status.hint)
+            log.error("failed for good", **{kind: name}, id=status.id, error=status.error, hint=hint)
 
     # What the next process wants to know
 
@@ -556,9 +557,8 @@ class Coordinator:
 
     def named_in(self, hint: str, item: Item) -> str:
         """A hint in which `{source}` stands for the source of an item."""
-        state = self.catalog.state
-        source_id = item.source_id or item.id
-        source = state.named_source(source_id) if source_id in state.items else item
+        state, id_ = self.catalog.state, item.source_id or item.id
+        source = state.named_source(id_) if id_ in state.items else item
         return hint.replace("{source}", self.full_name(source))
 
     # Sessions

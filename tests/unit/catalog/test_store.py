@@ -347,15 +347,6 @@ def test_what_a_newer_release_has_written_is_refused_with_both_versions(metadata
     assert caught.value.hint is not None
 
 
-def test_replicas_that_an_earlier_release_took_note_of_are_not_shown(metadata: Metadata) -> None:
-    store = metadata.catalog()
-    store.transact([], [CreateCluster(Cluster("u2", "blue", "local", 3))])
-    store.close()
-    again = metadata.catalog()
-    assert again.state.clusters["u2"].replication_factor == 1
-    again.close()
-
-
 def test_samples_are_kept_over_restarts_and_bounded_in_time_and_number(metadata: Metadata) -> None:
     store = metadata.catalog()
     for minute in range(5):

@@ -54,15 +54,15 @@ def test_a_table_that_has_ended_is_failed_everywhere(tmp_path: Path) -> None:
         ended_at = env.coordinator.clock.now_ms() - 5_000
         env.ledger.poison(table_id, ended_at, DefiniteError("", "7", "nobody foresaw it"))
         with capture_logs() as lines:
-            await hear(env, Status(table_id, "failed", FAILED, "Drop the table.", ended_at))
-            await hear(env, Status(table_id, "failed", FAILED, "Drop the table.", ended_at))
+            await hear(env, Status(table_id, "failed", FAILED, "Drop it from {source}.", ended_at))
+            await hear(env, Status(table_id, "failed", FAILED, "Drop it from {source}.", ended_at))
         assert [line for line in lines if line["log_level"] == "error"] == [
             {
                 "event": "failed for good",
                 "table": "materialize.public.t",
                 "id": table_id,
                 "error": FAILED,
-                "hint": "Drop the table.",
+                "hint": "Drop it from materialize.public.s.",
                 "log_level": "error",
             }
         ]
