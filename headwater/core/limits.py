@@ -147,6 +147,8 @@ LIMITED_DATABASES_MAX = 32
 """Roles with a limit of memory that may run statements at a time."""
 ROOM_BYTES_MAX = 3 * 1024 * 1024 * 1024
 """While the environment has more than this in memory, queries that compute in it are ended;"""
+ROOM_GROWN_BYTES = 256 * 1024 * 1024
+"""those under which it has grown by this;"""
 ROOM_CHECK_S = 0.05
 """it is looked at so often while there are any."""
 INTERRUPT_S = 0.02

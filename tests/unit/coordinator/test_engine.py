@@ -215,6 +215,7 @@ def test_of_what_computes_without_room_in_memory_the_slowest_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("headwater.coordinator.room.ROOM_BYTES_MAX", 0)
+    monkeypatch.setattr("headwater.coordinator.room.ROOM_GROWN_BYTES", -(2**60))
 
     async def rows(engine: Engine, sql: str) -> list[pa.RecordBatch]:
         return [batch async for batch in engine.run(sql, SCHEMA, {})]
@@ -227,6 +228,9 @@ def test_of_what_computes_without_room_in_memory_the_slowest_is_ended(
         with pytest.raises(UserError, match="needs more memory than the server has for queries") as raised:
             await asyncio.wait_for(slow, ANSWER_S_MAX)
         assert raised.value.sqlstate == "53200"
+        # Where the process was as large before, nobody is to blame who computes now.
+        monkeypatch.setattr("headwater.coordinator.room.ROOM_GROWN_BYTES", 2**40)
+        assert len(await rows(engine, "SELECT count(*) AS n FROM range(1000000000)")) == 1
         # Who rests is not looked at, nor is anybody once there is room again.
         monkeypatch.setattr("headwater.coordinator.room.ROOM_BYTES_MAX", 2**60)
         assert len(await rows(engine, "SELECT count(*) AS n FROM range(100000000)")) == 1
