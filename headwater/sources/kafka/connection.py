@@ -141,7 +141,11 @@ class Admin:
         as it needs one; whoever asks them first is told by those that the connection names."""
         if self._connection.get(EXTERNAL_ONLY):
             for broker in self._client.list_topics(timeout=KAFKA_ANSWER_S_MAX).brokers.values():
-                addresses(self._connection, broker.host or "")
+                try:
+                    addresses(self._connection, broker.host or "")
+                except TransientError:
+                    self._trouble.hopeless = True
+                    raise
 
     def brokers_known(self) -> None:
         """TransientError unless there is a broker that lets us in; as soon as that is clear."""
