@@ -17,6 +17,7 @@ from tests.support.server import HeadwaterServer, eventually
 
 ROWS = 60_000
 WIDE_ROWS = 120
+WIDE_ROWS_AT_ONCE = 30
 WIDE_CHARACTERS = 8_000_000
 FOLD_S_MAX = 120.0
 QUERY = "SELECT n, repeat('x', 100) AS s, n % 7 = 0 AS b FROM large ORDER BY n % 1000, n DESC"
@@ -58,7 +59,9 @@ def test_rows_of_megabytes_are_read_folded_and_read_again(busy_server: Headwater
     with busy_server.connect() as session:
         session.execute("CREATE TABLE wide (i int, t text)")
         ((id_,),) = session.execute("SELECT id FROM mz_tables WHERE name = 'wide'").fetchall()
-        session.execute(f"INSERT INTO wide {texts} FROM generate_series(1, {WIDE_ROWS}) AS g")
+        for start in range(0, WIDE_ROWS, WIDE_ROWS_AT_ONCE):  # a function makes 256 MiB at a time
+            numbers = f"generate_series({start + 1}, {start + WIDE_ROWS_AT_ONCE})"
+            session.execute(f"INSERT INTO wide {texts} FROM {numbers} AS g")
         for engine in ("duckdb", "spark"):
             session.execute(f"SET read_engine = {engine}")
             with session.cursor().copy("COPY (SELECT t FROM wide) TO STDOUT") as copy:

@@ -219,7 +219,9 @@ def test_answers_that_are_lost_on_the_way_are_not_waited_for(
         ) as here,
     ):
         far.proxy.swallow_within(name)
-        with pytest.raises(psycopg.Error, match="the server has stopped answering"):
+        # Whether it is this statement's question that is lost, or the running source's and so this one cannot
+        # even connect, is chance.
+        with pytest.raises(psycopg.Error, match=r"the server has stopped answering|connection timed out"):
             here.create_table("t", name)
         far.proxy.pass_on()
         far.proxy.swallow_within(row)
