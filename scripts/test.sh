@@ -16,7 +16,7 @@ readonly rows=(
 # Where so many have failed it is no chance.
 readonly again_max=20
 # What a shell starts in the background ignores Ctrl-C, and so would the programs under test.
-readonly run=(env --default-signal=INT .venv/bin/pytest --durations 10 --durations-min 10)
+readonly run=(env --default-signal=INT .venv/bin/pytest -rs --durations 10 --durations-min 10)
 logs=$(mktemp -d)
 beside=()
 trap '[ ${#beside[@]} -eq 0 ] || kill "${beside[@]}" 2>/dev/null || true; rm -rf "$logs"' EXIT
