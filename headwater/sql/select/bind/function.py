@@ -244,6 +244,8 @@ def aggregate_call(clause: Clause, call: FunctionCall, name: str, bind: Bind) ->
         )
     elif call.distinct and name in _IN_ORDER:
         keys += _remaining(keys, given)
+    if not call.within_group:  # by what is the same for all rows nothing is sorted, and DuckDB refuses it
+        keys = tuple(key for key in keys if not isinstance(key.expression, Constant))
     type_ = chosen.function.return_type(tuple(a.type for a in given))
     distinct = call.distinct and name not in _OF_ONE
     return AggregateCall(chosen.function, given, type_, distinct, keys, _filter(clause, call, bind))
