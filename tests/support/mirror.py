@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import fastavro
+from confluent_kafka import KafkaException
 
 from headwater.core.clock import unique_name
 from tests.support.here import Here
@@ -87,7 +88,10 @@ class Mirror(Here):
 
     def _read(self, source: str, topic: str) -> bool:
         """The ends are asked for each time: a new leader knows of some messages only a little later."""
-        read, ends = self.offsets(source, topic), self.kafka.end_offsets(topic)
+        try:
+            read, ends = self.offsets(source, topic), self.kafka.end_offsets(topic)
+        except KafkaException as error:  # a broker that has just begun may not answer yet
+            raise AssertionError(str(error)) from error
         assert read == ends, f"{source} has read {topic} to {read} of {ends}"
         return True
 
