@@ -158,6 +158,7 @@ def test_a_broker_that_is_gone_for_a_minute_is_waited_for(there: Mirror) -> None
     )
     there.produce(topic, [(b"k%d" % (n % 7), b"%d" % n, n % 2) for n in range(100)])
     ((ts,),) = there.rows("SELECT mz_now()::text::int8 FROM t LIMIT 1")
+    there.rows("SELECT * FROM keyed")  # VERIFY wants a table that can be read
     there.kafka.produce(topic, [(b"k1", b"written at the end", 0)])
     there.kafka.kill()
     began_s = time.monotonic()
