@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from headwater.core.types import unconstrained
+from headwater.core.types import JSONB, TEXT, SqlType, unconstrained
 from headwater.sql.select.functions import equality_key, sort_key
 from headwater.sql.select.functions.forms import DUCKDB, trimmed
 from headwater.sql.select.functions.forms import call as kernel_call
@@ -79,12 +79,20 @@ def _distinct_order(arguments: str, call: AggregateCall) -> str:
         return "ORDER BY " + (sort_key(DUCKDB, arguments, call.arguments[0].type) if plain else arguments)
     items = []
     for key in call.order_by:
-        place = call.arguments.index(key.expression)
-        listed = f"({arguments})[{place + 1}]" if arguments.startswith("[") else arguments
-        text = sort_key(DUCKDB, listed, key.expression.type)
+        text = sort_key(DUCKDB, *_listed(arguments, call, call.arguments.index(key.expression)))
         direction = "DESC" if key.descending else "ASC"
         items.append(f"{text} {direction} NULLS {'FIRST' if key.nulls_first else 'LAST'}")
     return "ORDER BY " + ", ".join(items)
+
+
+def _listed(arguments: str, call: AggregateCall, place: int) -> tuple[str, SqlType]:
+    """One of the arguments as part of what is listed: itself, or of a pair, or of the record of a key and a value."""
+    type_ = call.arguments[place].type
+    if len(call.arguments) == 1:
+        return arguments, type_
+    if call.type.kind == JSONB.kind:
+        return f"struct_extract({arguments}, '{'kv'[place]}')", (TEXT, type_)[place]
+    return f"({arguments})[{place + 1}]", type_
 
 
 def _last_call(form: str) -> re.Match[str] | None:
