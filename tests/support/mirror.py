@@ -25,7 +25,7 @@ from tests.support.here import Here
 from tests.support.kafka import KafkaServer
 from tests.support.registry import RegistryServer
 from tests.support.server import HeadwaterServer, eventually
-from tests.support.topics import Row
+from tests.support.topics import SETTLED_S_MAX, Row
 
 INTERVAL = "TIMESTAMP INTERVAL '200ms'"
 READ_S_MAX = 60.0
@@ -70,7 +70,7 @@ class Mirror(Here):
     def settle(self, topic: str) -> None:
         """Until no transaction is open: the broker ends those a little after it has said so."""
         ends = self.kafka.end_offsets
-        eventually(lambda: ends(topic) == ends(topic, committed=False))
+        eventually(lambda: ends(topic) == ends(topic, committed=False), SETTLED_S_MAX)
 
     def wait(self, topic: str, within_s: float = READ_S_MAX) -> None:
         """Until the sources of a topic have read what is in it."""

@@ -28,6 +28,8 @@ from headwater.core.clock import unique_name
 from tests.support.server import eventually
 
 DONE_S_MAX = 30
+# Of what is asked again: one question may take all of the time that one has.
+SETTLED_S_MAX = 120
 
 Row = tuple[Any, ...]
 """Key, value, and perhaps the partition, headers and the time in ms; what is None is the broker's choice."""
@@ -57,7 +59,7 @@ class Topics:
         wanted = NewTopic(name, partitions, copies, config=dict(config or {}))
         _done(self.admin().create_topics([wanted]))
         self._led(name, partitions)
-        eventually(lambda: self._is_new(name))
+        eventually(lambda: self._is_new(name), SETTLED_S_MAX)
 
     def _is_new(self, name: str) -> bool:
         try:
@@ -138,7 +140,7 @@ class Topics:
             leaders = [partition.leader for partition in found.partitions.values()]
             return found.error is None and len(leaders) == partitions and min(leaders) >= 0
 
-        eventually(led)
+        eventually(led, SETTLED_S_MAX)
 
 
 def _write(producer: Producer, topic: str, rows: Iterable[Row]) -> None:
