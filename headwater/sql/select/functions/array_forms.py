@@ -30,6 +30,8 @@ from headwater.sql.select.functions.forms import (
 from headwater.sql.select.functions.written import Simple, simple
 
 MISMATCHED: Final = "multidimensional arrays must have array expressions with matching dimensions"
+# Of the characters of what is written several times: constants may be long.
+_REPEATED_MAX: Final = 32
 TOO_DEEP: Final = (
     f"number of array dimensions ({DIMENSIONS_MAX + 1}) exceeds the maximum allowed ({DIMENSIONS_MAX})"
 )
@@ -132,8 +134,8 @@ def whole_shape(engine: str, text: str, type_: SqlType) -> str:
 
 
 def named(engine: str, texts: Texts, make: Callable[[Texts], str]) -> str:
-    """What `make` makes of values, each of which it may write several times: computed once unless simple."""
-    if all(isinstance(text, Simple) for text in texts):
+    """What `make` makes of values that it may write several times: computed once unless simple and short."""
+    if all(isinstance(text, Simple) and len(text) <= _REPEATED_MAX for text in texts):
         return make(texts)
     fields = ", ".join(
         f"'a{index}', {text}" if engine == SPARK else f"a{index} := {text}"

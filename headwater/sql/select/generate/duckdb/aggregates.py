@@ -86,7 +86,7 @@ def _distinct_order(arguments: str, call: AggregateCall) -> str:
 
 
 def _listed(arguments: str, call: AggregateCall, place: int) -> tuple[str, SqlType]:
-    """One of the arguments as part of what is listed: itself, or of a pair, or of the record of a key and a value."""
+    """One argument as part of what is listed: all of it, or of a pair, or of a record of key and value."""
     type_ = call.arguments[place].type
     if len(call.arguments) == 1:
         return arguments, type_
