@@ -102,11 +102,17 @@ def _warnings(options: Options) -> tuple[Notice, ...]:
 
 def altered(
     item: Item,
+    kind: str,
     before: tuple[ConnectionOption, ...],
     new: tuple[ConnectionOption, ...],
     dropped: tuple[str, ...],
 ) -> tuple[ConnectionOption, ...]:
     """The options after ALTER; what `create_sql` hides is taken from what the catalog keeps."""
+    for name in CONNECTION_KINDS[kind].fixed:
+        if name in dropped or any(option.name == name for option in new):
+            raise UserError(
+                f"cannot ALTER {kind} option {name}", "0A000", hint="Create another connection with it."
+            )
     kept = item.connection.options
     changed = {option.name: option for option in new}
     options = []

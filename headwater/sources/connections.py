@@ -21,7 +21,7 @@ Reader = Callable[[str, OptionValue], Any]
 
 @dataclass(frozen=True, slots=True)
 class ConnectionKind:
-    """One kind; options that are `not_yet` are known and refused by name."""
+    """One kind; options that are `not_yet` are known and refused by name, `fixed` ones stay as they were."""
 
     words: str  # as SQL has it: CONFLUENT SCHEMA REGISTRY
     readers: Mapping[str, Reader]
@@ -29,6 +29,7 @@ class ConnectionKind:
     validate: Callable[[Options, Secrets], None]
     defaults: Mapping[str, Any] = field(default_factory=dict)
     not_yet: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
     check: Callable[[Options], None] = lambda options: None
 
     @property

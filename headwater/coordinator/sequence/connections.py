@@ -130,7 +130,7 @@ def _created(item: Item) -> CreateConnection:
 
 def _altered(scope: DdlScope, item: Item, statement: AlterConnection) -> Resolved:
     created = _created(item)
-    options = altered(item, created.options, statement.set, statement.dropped)
+    options = altered(item, created.kind, created.options, statement.set, statement.dropped)
     return resolve(scope.names, created.kind, options)
 
 

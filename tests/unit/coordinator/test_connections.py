@@ -71,8 +71,9 @@ class Catalog:
 
 @pytest.fixture
 def catalog(monkeypatch: pytest.MonkeyPatch) -> Catalog:
-    quiet = replace(CONNECTION_KINDS["POSTGRES"], validate=lambda options, secrets: None)
-    monkeypatch.setitem(CONNECTION_KINDS, "POSTGRES", quiet)
+    for kind in ("POSTGRES", "KAFKA"):
+        quiet = replace(CONNECTION_KINDS[kind], validate=lambda options, secrets: None)
+        monkeypatch.setitem(CONNECTION_KINDS, kind, quiet)
     return Catalog().run("CREATE SECRET s AS 'hunter2'")
 
 
@@ -156,6 +157,15 @@ def test_a_password_that_is_not_shown_survives_changes_of_other_options(catalog:
     catalog.run("ALTER CONNECTION e DROP (PASSWORD)")
     assert catalog.item("e").dependencies == ()
     assert "password" not in catalog.item("e").connection.options
+
+
+def test_a_progress_topic_is_chosen_once(catalog: Catalog) -> None:
+    catalog.run("CREATE CONNECTION k TO KAFKA (BROKER 'a:1', PROGRESS TOPIC 'mine')")
+    for change in ("SET (PROGRESS TOPIC = 'other')", "DROP (PROGRESS TOPIC)", "RESET (PROGRESS TOPIC)"):
+        with pytest.raises(UserError, match=r"^cannot ALTER KAFKA option PROGRESS TOPIC$"):
+            catalog.plan(f"ALTER CONNECTION k {change}")
+    catalog.run("ALTER CONNECTION k SET (BROKER = 'b:1')")
+    assert [options["progress_topic"] for options in catalog.asked] == ["mine", "mine"]
 
 
 def test_what_was_tried_is_what_is_committed(catalog: Catalog) -> None:
