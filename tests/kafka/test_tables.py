@@ -208,6 +208,7 @@ def test_a_message_of_a_schema_that_there_is_not_is_a_bad_message(
     assert here.rows("SELECT count(*) FROM raw") == [(2,)]
     told = "schema with id 2000000 cannot be had: schema registry"
     assert told in eventually(lambda: here.refused("SELECT * FROM log"))
+    assert "takes the newest schema of the registry" in str(here.error("SELECT * FROM log").message_hint)
     assert told in eventually(lambda: here.refused("SELECT * FROM t"))
     here.produce(topic, [(b"b", good)])
     assert sorted(here.rows("SELECT * FROM t")) == [("a", 1), ("b", 1)]

@@ -48,6 +48,7 @@ NULL_KEY: Final = (
 _NO_VALUE: Final = "no value"
 _OTHER_HEADERS: Final = "that leaves HEADER out (HEADERS takes whatever is there)"
 _OTHER_FORMAT: Final = "with another FORMAT"
+_NEWEST_SCHEMA: Final = "anew, which takes the newest schema of the registry, or one with another FORMAT"
 _NULL_KEY: Final = pa.scalar(b"", pa.binary())
 
 
@@ -101,6 +102,7 @@ class Rows:
         self._value = decoder_of(value, export, secrets, answers) if value is not None else None
         self._value_columns = () if value is None else value.columns
         self._key_columns = () if key is None else key.columns
+        self._registered = any(part is not None and part.registry is not None for part in (key, value))
         self._schema = read_schema(export.kept, flawed=True)
 
     def made_of(
@@ -221,14 +223,15 @@ class Rows:
         if not places:
             return None
         first = min(places, key=lambda place: _where(found, place))
-        of_headers = places[first] == headers.missing.get(first)
+        other = _NEWEST_SCHEMA if self._registered else _OTHER_FORMAT
+        other = _OTHER_HEADERS if places[first] == headers.missing.get(first) else other
         partition, offset = _where(found, first)
         return DefiniteError(
             ".".join(self.export.reference),
             f"{partition}:{offset}",
             f"{places[first]} (partition {partition}, offset {offset})",
-            hint=f"Create a table {_OTHER_HEADERS if of_headers else _OTHER_FORMAT}, or with ENVELOPE"
-            " UPSERT, where a later message of the key heals it.",
+            hint=f"Create a table {other}, or with ENVELOPE UPSERT, where a later message of the key heals"
+            " it.",
         )
 
     def _changes(
