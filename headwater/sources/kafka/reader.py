@@ -35,7 +35,7 @@ from headwater.core.points import Point
 from headwater.sources.contract import Export, Looked, Options, ReadPart, Secrets, Waits
 from headwater.sources.kafka import matching
 from headwater.sources.kafka.connection import NAMESPACE, Admin
-from headwater.sources.kafka.frontier import Place, Places
+from headwater.sources.kafka.frontier import NO_EPOCH, Place, Places
 from headwater.sources.kafka.ranges import cut_to, shared_out
 from headwater.sources.kafka.topic import Ends, Topic, answered, beginnings, ends, starts
 from headwater.sources.kafka.uncommitted import Uncommitted
@@ -362,9 +362,11 @@ def position(options: Options, secrets: Secrets, now_ms: int) -> Frontier:
 
 
 def _ended(place: Place, told: Ends) -> Place:
-    """A topic's end, or where the source is to begin in it if that is still to come."""
+    """A topic's end, or where the source is to begin in it if that is still to come: no leader was there."""
     last = tuple(max(end, place.start_of(number)) for number, end in enumerate(told.offsets))
-    return replace(place, next=last, epochs=told.epochs)
+    there = zip(last, told.offsets, told.epochs, strict=True)
+    epochs = tuple(NO_EPOCH if next_ > end else epoch for next_, end, epoch in there)
+    return replace(place, next=last, epochs=epochs)
 
 
 def _gone(name: str, another: bool) -> DefiniteError:
