@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.kinds import install
 from tests.support import kafka as brokers
 from tests.support import registry as registries
+from tests.support.dying import DyingServer
 from tests.support.kafka import KafkaServer
 from tests.support.mirror import Mirror
 from tests.support.registry import RegistryServer
@@ -44,11 +46,43 @@ def registry() -> Iterator[RegistryServer]:
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def mortal_kafka() -> Iterator[KafkaServer]:
     """An upstream of two brokers that may be killed."""
     with brokers.running(brokers=2) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def guarded() -> Iterator[KafkaServer]:
+    """A broker that lets users do what they are granted; whoever comes without a name may do everything."""
+    settings = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    }
+    with brokers.running(guards=("SASL_PLAINTEXT",), users=USERS, settings=settings) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def one_mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DyingServer]:
+    """What `mortal_server` is; a decoder of it raises errors when it is told to (tests/kinds/planted)."""
+    folder = tmp_path_factory.mktemp("mortal")
+    made = DyingServer(folder, install(folder / "site", "tests.kinds.planted"))
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture
+def mortal_server(one_mortal: DyingServer) -> Iterator[DyingServer]:
+    """A server that may be killed and told where to die; tests of this folder share it, one after another."""
+    if one_mortal.process is None:
+        one_mortal.start()
+    yield one_mortal
+    one_mortal.disarm()
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ OFTEN = ", TOPIC METADATA REFRESH INTERVAL '1s'"
 
 
 @pytest.fixture
-def there(dying_server: DyingServer, kafka: KafkaServer) -> Iterator[Mirror]:
-    made = Mirror(dying_server, kafka)
+def there(mortal_server: DyingServer, kafka: KafkaServer) -> Iterator[Mirror]:
+    made = Mirror(mortal_server, kafka)
     yield made
     made.leave()
 
@@ -37,13 +37,13 @@ def there(dying_server: DyingServer, kafka: KafkaServer) -> Iterator[Mirror]:
         "backfill.after_hydrate",
     ],
 )
-def test_columns_come_after_a_death(there: Mirror, dying_server: DyingServer, name: str) -> None:
+def test_columns_come_after_a_death(there: Mirror, mortal_server: DyingServer, name: str) -> None:
     topic = there.topic()
     there.kafka.produce(topic, [(b"%d" % (n % 10), b"%d" % n) for n in range(100)])
     there.source(topic)
     there.run(f"CREATE TABLE t FROM SOURCE s {UPSERT}", "CREATE TABLE log FROM SOURCE s FORMAT TEXT")
     there.rows("SELECT * FROM t, log LIMIT 1")
-    file = dying_server.arm(name)
+    file = mortal_server.arm(name)
     there.run('ALTER TABLE t ADD COLUMN "offset"')
     assert not file.exists()
     there.run('ALTER TABLE log ADD COLUMN "offset"')
@@ -65,7 +65,7 @@ def test_columns_come_after_a_death(there: Mirror, dying_server: DyingServer, na
         "backfill.before_hydrate",
     ],
 )
-def test_a_source_begins_anew_after_a_death(there: Mirror, dying_server: DyingServer, name: str) -> None:
+def test_a_source_begins_anew_after_a_death(there: Mirror, mortal_server: DyingServer, name: str) -> None:
     topic = there.topic()
     there.source(topic, options=OFTEN)
     there.run(f"CREATE TABLE t FROM SOURCE s {UPSERT}", "CREATE TABLE log FROM SOURCE s FORMAT TEXT")
@@ -75,7 +75,7 @@ def test_a_source_begins_anew_after_a_death(there: Mirror, dying_server: DyingSe
     there.kafka.create_topic(topic)
     there.kafka.produce(topic, [(b"b", b"2"), (b"c", b"2")])
     eventually(lambda: "topic was " in str(there.status("s")[1]), within_s=60)
-    file = dying_server.arm(name)
+    file = mortal_server.arm(name)
     there.run("ALTER SOURCE s RESYNC")
     eventually(lambda: not file.exists(), within_s=DIE_S_MAX)
     eventually(lambda: there.status("s")[0] == "running", within_s=DIE_S_MAX)

@@ -58,8 +58,7 @@ def test_legacy_sources_become_tables_and_sources(mortal_server: HeadwaterServer
     columns = here.columns("last")
     explained = here.rows("EXPLAIN MIGRATION")
     assert any("old_progress" in str(row) for row in explained)
-    with mortal_server.connect_operator() as operator:
-        operator.execute("ALTER SYSTEM SET force_source_table_syntax = on")
+    mortal_server.operate("ALTER SYSTEM SET force_source_table_syntax = on")
     out = kafka.bytes_out(topic)
     mortal_server.stop()
     mortal_server.start()
@@ -83,4 +82,5 @@ def test_legacy_sources_become_tables_and_sources(mortal_server: HeadwaterServer
     assert "k2" not in found
     assert here.rows("SELECT * FROM v") == [(101,)]
     assert kafka.bytes_out(topic) - out < 10_000
+    mortal_server.operate("ALTER SYSTEM RESET force_source_table_syntax")
     here.leave()

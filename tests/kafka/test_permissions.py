@@ -5,9 +5,6 @@ Method: brokers with an authorizer, which let nobody do what was not allowed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -17,25 +14,13 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from tests.support import kafka as brokers
+from tests.kafka.conftest import USERS
 from tests.support.kafka import KafkaServer
 from tests.support.mirror import Mirror
 from tests.support.server import HeadwaterServer, eventually
 from tests.support.several import OFTEN, Several
 
-USER, PASSWORD = "reader", "let me in"
-SETTINGS = {
-    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    "super.users": "User:ANONYMOUS",
-}
-
-
-@pytest.fixture(scope="module")
-def guarded() -> Iterator[KafkaServer]:
-    """An upstream where `reader` may do nothing at first."""
-    options = {"guards": ("SASL_PLAINTEXT",), "users": {USER: PASSWORD}, "settings": SETTINGS}
-    with brokers.running(**options) as server:
-        yield server
+((USER, PASSWORD),) = USERS.items()
 
 
 def allow(kafka: KafkaServer, topic: str, operation: AclOperation) -> None:

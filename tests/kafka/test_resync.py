@@ -6,37 +6,13 @@ and the history of before.
 
 from __future__ import annotations
 
-from tests.support.kafka import KafkaServer
 from tests.support.mirror import Mirror
-from tests.support.server import HeadwaterServer, eventually
+from tests.support.newest_and_log import UPSERT, have, ids, tables
+from tests.support.server import eventually
 from tests.support.several import Several
 
-UPSERT = "KEY FORMAT TEXT VALUE FORMAT TEXT ENVELOPE UPSERT"
 OFTEN = ", TOPIC METADATA REFRESH INTERVAL '1s'"
 HINT = "RESYNC begins anew"
-
-
-def tables(here: Mirror) -> None:
-    here.run(
-        f"CREATE TABLE t FROM SOURCE s {UPSERT}",
-        "CREATE TABLE log FROM SOURCE s FORMAT TEXT",
-        "CREATE VIEW v AS SELECT count(*) FROM t",
-    )
-
-
-def ids(here: Mirror) -> list[tuple[str, str]]:
-    return here.rows(
-        "SELECT o.name, o.id FROM mz_objects o JOIN mz_schemas m ON m.id = o.schema_id"
-        f" WHERE m.name = '{here.schema}' ORDER BY o.name"
-    )
-
-
-def have(here: Mirror, keyed: list[tuple[str, str]], log: list[str]) -> None:
-    """The tables come to this; reads wait while they are brought up to date."""
-    eventually(lambda: here.status("s")[0] == "running")
-    assert sorted(here.rows("SELECT * FROM t")) == keyed
-    assert sorted(here.rows("SELECT * FROM log")) == [(line,) for line in sorted(log)]
-    assert here.rows("SELECT * FROM v") == [(len(keyed),)]
 
 
 def test_a_topic_that_was_made_again_is_begun_anew(here: Mirror) -> None:
@@ -61,36 +37,6 @@ def test_a_topic_that_was_made_again_is_begun_anew(here: Mirror) -> None:
     have(here, [("a", "2"), ("b", "3")], ["2", "3", "new"])
     here.run(f"CREATE TABLE u FROM SOURCE s {UPSERT}")
     assert sorted(here.rows("SELECT * FROM u")) == [("a", "2"), ("b", "3")]
-
-
-def test_a_source_that_lost_messages_is_begun_anew(
-    mortal_server: HeadwaterServer, kafka: KafkaServer
-) -> None:
-    here = Mirror(mortal_server, kafka)
-    topic = here.topic()
-    here.source(topic)
-    tables(here)
-    here.produce(topic, [(b"a", b"1"), (b"b", b"1")])
-    have(here, [("a", "1"), ("b", "1")], ["1", "1"])
-    before = ids(here)
-    mortal_server.kill_environment()
-    mortal_server.kill_cluster()
-    kafka.produce(topic, [(b"c", b"lost"), (b"d", b"1"), (b"b", b"2")])
-    kafka.delete_records(topic, {0: 3})
-    mortal_server.start()
-    here.enter()
-    eventually(lambda: "Low watermark" in str(here.status("s")[1]))
-    here.run("ALTER SOURCE s RESYNC")
-    mortal_server.kill_cluster()
-    have(here, [("b", "2"), ("d", "1")], ["1", "2"])
-    assert ids(here) == before
-    mortal_server.kill_environment()
-    mortal_server.kill_cluster()
-    mortal_server.start()
-    here.enter()
-    here.produce(topic, [(b"e", b"5")])
-    have(here, [("b", "2"), ("d", "1"), ("e", "5")], ["1", "2", "5"])
-    here.leave()
 
 
 def test_a_table_that_ended_is_read_again_once_the_bad_message_is_gone(here: Mirror) -> None:

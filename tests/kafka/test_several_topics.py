@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.kafka import KafkaServer
 from tests.support.mirror import Mirror
-from tests.support.server import HeadwaterServer, eventually
+from tests.support.server import eventually
 from tests.support.several import OFTEN, Several
 
 
@@ -169,42 +168,6 @@ def test_a_topic_that_goes_makes_no_busy_one_wait(here: Mirror, several: Several
     several.wait(busy)
     assert len(several.texts("busy")) == sum(here.kafka.end_offsets(busy).values())
     assert "was recreated" in here.refused("SELECT * FROM goes")
-
-
-def test_messages_that_are_gone_end_the_tables_of_their_topic(
-    mortal_server: HeadwaterServer, kafka: KafkaServer
-) -> None:
-    here = Mirror(mortal_server, kafka)
-    several = Several(here)
-    cut, whole = here.topic(), here.topic()
-    several.matched()
-    several.table("cut", cut)
-    several.table("whole", whole)
-    for topic in (cut, whole):
-        several.produce(topic, [(None, b"a")])
-    later = here.topic()
-    kafka.produce(later, [(None, b"l")])
-    several.table("later", later)
-    assert several.texts("later") == ["l"]
-    mortal_server.kill_environment()
-    mortal_server.kill_cluster()
-    for topic in (cut, whole, later):
-        kafka.produce(topic, [(None, b"b"), (None, b"c"), (None, b"d")])
-    kafka.delete_records(cut, {0: 3})
-    mortal_server.start()
-    here.enter()
-    text = f"Low watermark 3 of kafka topic {cut} partition 0 is past the start offset/resume upper: 1"
-    eventually(lambda: text in str(here.status("cut")[1]))
-    assert text in here.refused("SELECT * FROM cut")
-    several.wait(whole)
-    several.wait(later)
-    assert several.texts("whole") == ["a", "b", "c", "d"]
-    assert several.texts("later") == ["b", "c", "d", "l"]
-    assert here.status("s") == ("running", None)
-    several.table("what_is_left", cut)
-    several.produce(cut, [(None, b"e")])
-    assert several.texts("what_is_left") == ["d", "e"]
-    here.leave()
 
 
 def test_a_moment_is_a_place_in_each_topic(here: Mirror, several: Several) -> None:

@@ -24,29 +24,18 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from tests.support import kafka as brokers
+from tests.kafka.conftest import USERS
 from tests.support.kafka import REQUEST_S_MAX, KafkaServer
 from tests.support.mirror import Mirror, avro, record
 from tests.support.registry import RegistryServer
 from tests.support.server import HeadwaterServer, eventually
 
-USER, PASSWORD = "reader", "let me in"
+((USER, PASSWORD),) = USERS.items()
 GUARD = "SASL_PLAINTEXT"
 NOTICE_S_MAX = 120.0
 STATEMENT_S_MAX = 20.0
 GONE_S = 60.0
 OFTEN = ", TOPIC METADATA REFRESH INTERVAL '1s'"
-
-
-@pytest.fixture(scope="module")
-def guarded() -> Iterator[KafkaServer]:
-    """A broker that lets users do what they are granted; whoever comes without a name may do everything."""
-    settings = {
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "super.users": "User:ANONYMOUS",
-    }
-    with brokers.running(guards=(GUARD,), users={USER: PASSWORD}, settings=settings) as server:
-        yield server
 
 
 @pytest.fixture

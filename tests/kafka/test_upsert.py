@@ -9,10 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.support.kafka import KafkaServer
 from tests.support.mirror import Mirror, avro, record
 from tests.support.registry import RegistryServer
-from tests.support.server import HeadwaterServer, eventually
 from tests.support.topics import Row
 
 UPSERT = "KEY FORMAT TEXT VALUE FORMAT TEXT ENVELOPE UPSERT"
@@ -334,36 +332,3 @@ def test_debezium_wants_a_key_that_is_in_the_rows(here: Mirror, registry: Regist
     assert here.refused(
         create.replace("FORMAT AVRO", "FORMAT AVRO").replace("ENVELOPE", "INCLUDE KEY ENVELOPE")
     )
-
-
-def test_a_killed_server_keeps_all_and_reads_nothing_again(
-    mortal_server: HeadwaterServer, kafka: KafkaServer
-) -> None:
-    here = Mirror(mortal_server, kafka)
-    topic = upsert(here)
-    here.run("CREATE TABLE raw FROM SOURCE s", "SELECT * FROM t", "SELECT * FROM raw")
-    block = b"x" * 1000
-    here.produce(topic, [(b"k%d" % (n % 100), b"%d" % n + block) for n in range(5000)])
-    here.produce(topic, [(b"k%d" % n, None) for n in range(50)] + [(b"\xff", b"bad"), (b"k99", b"\xff")])
-    history = here.rows("SELECT count(*) FROM raw")
-    before = kafka.bytes_out(topic)
-    mortal_server.kill_environment()
-    mortal_server.kill_cluster()
-    kafka.produce(topic, [(b"k7", b"while it was away"), (b"k8", b"x"), (b"k8", None)])
-    mortal_server.start()
-    here.enter()
-    here.wait(topic)
-    assert "Envelope error: Upsert: " in here.refused("SELECT * FROM t")
-    here.produce(topic, [(b"\xff", None), (b"k99", b"good")])
-    found = dict(here.rows("SELECT * FROM t"))
-    assert len(found) == 51
-    assert (found["k7"], found["k99"]) == ("while it was away", "good")
-    assert found["k60"] == "4960" + block.decode()
-    assert here.rows("SELECT count(*) FROM raw") == [(history[0][0] + 5,)]
-    assert kafka.bytes_out(topic) - before < 100_000
-    mortal_server.kill_cluster()
-    here.produce(topic, [(b"k60", b"again")])
-    assert dict(here.rows("SELECT * FROM t"))["k60"] == "again"
-    assert kafka.bytes_out(topic) - before < 100_000
-    eventually(lambda: here.status("t")[0] == "running")
-    here.leave()

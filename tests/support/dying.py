@@ -27,3 +27,8 @@ class DyingServer(HeadwaterServer):
         file = self.armed / failpoint
         file.write_text(action)
         return file
+
+    def disarm(self) -> None:
+        """Nothing makes it die any more."""
+        for file in self.armed.iterdir():
+            file.unlink(missing_ok=True)
