@@ -376,7 +376,19 @@ class Episode:
         self.made += 1
         name = f"{feed.source}{self.made}"
         reference = f'(REFERENCE "{feed.topic}")'
-        self.here.run(f"CREATE TABLE {name} FROM SOURCE {feed.source} {reference} {shape.clauses} {HISTORY}")
+        text = f"CREATE TABLE {name} FROM SOURCE {feed.source} {reference} {shape.clauses} {HISTORY}"
+
+        def created() -> bool:
+            """The brokers are asked, of which one may have been killed just before."""
+            try:
+                self.here.run(text)
+            except psycopg.Error as error:
+                if "kafka: " not in str(error):
+                    raise Wrong(f"{text}: {error}") from error
+                return False
+            return True
+
+        eventually(created, within_s=CHECK_S_MAX)
         feed.tables[name] = shape
 
     def drop(self, feed: Feed) -> None:

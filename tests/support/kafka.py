@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +48,7 @@ from tests.support.started import Started
 from tests.support.topics import Topics
 
 JARS = Path(__file__).resolve().parents[2] / ".cache" / "kafka"
-START_S_MAX = 60
+START_S_MAX = 120
 STOP_S_MAX = 30
 REQUEST_S_MAX = 5
 
@@ -228,6 +229,13 @@ class KafkaServer(Topics, Started):
     def _runs(self, node: int) -> bool:
         return node in self.processes and self.processes[node].poll() is None
 
+    def _listens(self, node: int) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self._ports[node, PLAIN]), REQUEST_S_MAX).close()
+        except OSError:
+            return False
+        return True
+
     def _reached(self, node: int, guard: str) -> int:
         return self.proxies[node].port if guard == PROXIED else self._ports[node, guard]
 
@@ -314,7 +322,10 @@ class KafkaServer(Topics, Started):
             )
 
     def _wait(self) -> None:
-        """Until an administrator is told of all brokers that were started."""
+        """Until all brokers that were started listen, and an administrator is told of them.
+
+        Of one that was killed just before the others still tell.
+        """
         deadline = time.monotonic() + START_S_MAX
         expected = {node for node in self.nodes if self._runs(node)}
         admin = self.admin()
@@ -322,7 +333,10 @@ class KafkaServer(Topics, Started):
             if any(self.processes[node].poll() is not None for node in expected):
                 raise RuntimeError(f"Kafka did not start:\n{self.log()}")
             try:
-                if expected <= admin.list_topics(timeout=1).brokers.keys():
+                if (
+                    all(map(self._listens, expected))
+                    and expected <= admin.list_topics(timeout=1).brokers.keys()
+                ):
                     return
             except KafkaException:
                 pass
