@@ -30,19 +30,13 @@ from headwater.catalog.state import (
 )
 from headwater.core.errors import UserError
 from headwater.core.names import ItemKind, NamedRelation
-from headwater.core.quoting import quoted
+from headwater.core.quoting import identifier
 from headwater.core.types import oid_of_name
 
 IMPLICIT_SCHEMAS: Final = ("mz_catalog", "pg_catalog")
 RELATION_KINDS: Final = frozenset({"table", "source", "view", "materialized view"})
 
-_PLAIN_IDENTIFIER: Final = re.compile(r"[a-z_][a-z0-9_$]*")
 _NAME_PART: Final = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\s".]+))\s*(\.|$)')
-
-
-def quote_identifier(name: str) -> str:
-    """A name as it must be written to mean itself."""
-    return name if _PLAIN_IDENTIFIER.fullmatch(name) else quoted(name)
 
 
 def split_name(text: str) -> tuple[str, ...] | None:
@@ -114,8 +108,8 @@ class SessionNames:
         if named is None:
             return str(oid)
         if self.visible(oid):
-            return quote_identifier(named.name)
-        return f"{quote_identifier(named.schema)}.{quote_identifier(named.name)}"
+            return identifier(named.name)
+        return f"{identifier(named.schema)}.{identifier(named.name)}"
 
     def visible(self, oid: int) -> bool:
         """Whether the relation's bare name means it, as pg_table_is_visible() has it.
@@ -220,14 +214,14 @@ class SessionNames:
 
     def full_name(self, item: Item) -> str:
         """`materialize.public.t`, parts quoted where they must be."""
-        return ".".join(quote_identifier(part) for part in self.full_name_parts(item))
+        return ".".join(identifier(part) for part in self.full_name_parts(item))
 
     def schema_full_name(self, schema: Schema) -> str:
         """`materialize.public`."""
-        name = quote_identifier(schema.name)
+        name = identifier(schema.name)
         if schema.database_id is None:
             return name
-        return f"{quote_identifier(self.state.databases[schema.database_id].name)}.{name}"
+        return f"{identifier(self.state.databases[schema.database_id].name)}.{name}"
 
     # How names are looked up
 

@@ -74,6 +74,15 @@ CREATE TABLE
 = RESET client_min_messages;
 RESET
 
+# A name that is a keyword is shown in quotes, so that what is shown can be written.
+> CREATE TABLE "order" (a int);
+
+> SELECT '"order"'::regclass, quote_ident('order');
+"order" | "order"
+
+! CREATE SOURCE "order" FROM LOAD GENERATOR COUNTER;
+42P07: table "materialize.$schema."order"" already exists
+
 # What stands for a name is shown as one.
 > SELECT 't'::regclass, 'pg_class'::regclass, 'mz_catalog.mz_tables'::regclass, 'int'::regtype,
          'text[]'::regtype, NULL::regclass, 4000000000::oid::regclass;

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from headwater.catalog.apply import apply
 from headwater.catalog.builtin.registry import BUILTINS_BY_NAME
 from headwater.catalog.details import Secret
-from headwater.catalog.snapshot import SessionNames, quote_identifier, split_name
+from headwater.catalog.snapshot import SessionNames, split_name
 from headwater.catalog.state import Item
 from headwater.catalog.updates import CreateItem
 from headwater.core.errors import UserError
 from headwater.core.names import Names
+from headwater.core.quoting import identifier
 from headwater.core.relation import Relation
 from tests.unit.catalog.populated import SESSION_PID, populated_state, table
 
@@ -271,5 +272,5 @@ def test_a_text_for_regtype_means_an_oid(text: str, oid: int | None) -> None:
     )
 )
 def test_what_is_quoted_can_be_split_again(parts: list[str]) -> None:
-    written = ".".join(quote_identifier(part) for part in parts)
+    written = ".".join(identifier(part) for part in parts)
     assert split_name(written) == tuple(parts)

@@ -13,30 +13,13 @@ from regex import Match
 
 from headwater.core import pace
 from headwater.core.errors import UserError, not_supported
-from headwater.core.quoting import literal, quoted
+from headwater.core.quoting import identifier, literal
 from headwater.formats.kinds.texts import one_byte, shown_byte
 from headwater.sql.select.kernels import regex, text_columns
 from headwater.sql.select.kernels.kernel import Kernel, check_length, columnar, pieces, row_wise
 
 _BYTES_MAX: Final = 1024 * 1024 * 1024  # PostgreSQL's own bound; ours is a smaller one
 _PARTS_MAX: Final = 10_000
-_RESERVED: Final = frozenset(
-    re.findall(
-        r"\w+",
-        """all analyse analyze and any array as asc asymmetric authorization between bigint binary bit
-    boolean both case cast char character check coalesce collate collation column concurrently
-    constraint create cross current_catalog current_date current_role current_schema current_time
-    current_timestamp current_user dec decimal default deferrable desc distinct do else end except
-    exists extract false fetch float for foreign freeze from full grant greatest group grouping
-    having ilike in initially inner inout int integer intersect interval into is isnull join lateral
-    leading least left like limit localtime localtimestamp national natural nchar none normalize not
-    notnull null nullif numeric offset on only or order out outer overlaps overlay placing position
-    precision primary real references returning right row select session_user setof similar smallint
-    some substring symmetric table tablesample then time timestamp to trailing treat trim true union
-    unique user using values varchar variadic verbose when where window with xmlattributes xmlconcat
-    xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable""",
-    )
-)
 
 
 def _wrong(message: str, sqlstate: str = "22023") -> UserError:
@@ -185,8 +168,7 @@ def _concat_ws(separator: str, parts: list[str | None]) -> str:
 
 def quote_ident(text: str) -> str:
     """A name as SQL would have it written."""
-    plain = re.fullmatch(r"[a-z_][a-z0-9_]*", text) is not None and text not in _RESERVED
-    return text if plain else quoted(text)
+    return identifier(text)
 
 
 def quote_literal(text: str) -> str:
