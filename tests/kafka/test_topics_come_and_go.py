@@ -11,8 +11,6 @@ import random
 from collections import Counter
 from dataclasses import dataclass, field
 
-import psycopg
-
 from tests.support.kafka import KafkaServer
 from tests.support.mirror import Mirror
 from tests.support.server import HeadwaterServer, eventually
@@ -83,14 +81,6 @@ class Days:
     def die(self) -> None:
         self.here.server.kill_cluster()
 
-    def ended(self, table: str, life: Life) -> bool:
-        """Whether a table says that its topic has gone; until then it stands still, and has what it had."""
-        try:
-            self.here.rows(f"SELECT * FROM {table}")
-        except psycopg.Error as error:
-            return f'topic "{life.name}" w' in str(error)
-        return False
-
     def check(self) -> None:
         for name, life in self.tables.items():
             if life.there:
@@ -100,7 +90,10 @@ class Days:
                     within_s=60,
                 )
             else:
-                eventually(lambda name=name, life=life: self.ended(name, life), within_s=60)  # type: ignore[misc]
+                # Before that it may stand still, and its status names the topic as well.
+                eventually(lambda name=name: self.here.status(name)[0] == "failed", within_s=60)  # type: ignore[misc]
+                said = self.here.refused(f"SELECT * FROM {name}")
+                assert f'topic "{life.name}" w' in said, said
         for life in self.lives.values():
             self.several.wait(life.name)
 
