@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from confluent_kafka import IsolationLevel, KafkaError, TopicCollection, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, TopicCollection, TopicPartition, Uuid
 from confluent_kafka.admin import AclOperation, ConfigResource, OffsetSpec
 
 from headwater.core.clock import SYSTEM_CLOCK
@@ -23,6 +23,11 @@ T = TypeVar("T")
 _UNKNOWN: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_EXCEPTION)
 _OF_TOPICS: Final = (*_UNKNOWN, KafkaError.TOPIC_AUTHORIZATION_FAILED)
 _NO_LEADER: Final = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
+_NO_ID: Final = str(Uuid(0, 0))
+_WITH_IDS: Final = (
+    "Without one, a topic that was deleted and made again cannot be told from the one before. Brokers give"
+    " ids from Kafka 2.8 on, once an upgrade from an earlier version is finished."
+)
 _AGAIN_S: Final = 0.05
 _NEVER: Final = -1  # the offset of a moment that is still to come
 
@@ -56,7 +61,7 @@ def describe(admin: Admin, names: Iterable[str]) -> dict[str, Topic | KafkaError
             TopicCollection(asked), include_authorized_operations=True, request_timeout=KAFKA_ANSWER_S_MAX
         )
     )
-    return {name: _described(admin, name, answers[name]) for name in asked}
+    return {name: described(admin, name, answers[name]) for name in asked}
 
 
 def describe_one(admin: Admin, name: str) -> Topic | None:
@@ -65,11 +70,17 @@ def describe_one(admin: Admin, name: str) -> Topic | None:
     return None if unknown(found) else answered(admin, name, found)
 
 
-def _described(admin: Admin, name: str, found: Any) -> Topic | KafkaError:
+def described(admin: Admin, name: str, found: Any) -> Topic | KafkaError:
+    """An answer about a topic.
+
+    TransientError if the topic has no id: what was made again under its name would be taken for it.
+    """
     if isinstance(found, KafkaError):
         if found.code() in _OF_TOPICS:
             return found
         raise admin.refused(found)
+    if str(found.topic_id) == _NO_ID:
+        raise TransientError(f'{NAMESPACE}: topic "{name}" has no id at "{admin.brokers}"', hint=_WITH_IDS)
     allowed = found.authorized_operations
     readable = not allowed or AclOperation.READ in allowed
     return Topic(name, str(found.topic_id), len(found.partitions), readable, found.is_internal)
