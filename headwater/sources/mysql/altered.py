@@ -98,6 +98,8 @@ def changed(pinned: Pinned, table: TableFacts | None) -> str | None:
 def said(pinned: Pinned, table: TableMap) -> list[int] | str:
     """For each pinned column its place in the rows behind a table map; or why they are of another table."""
     name = pinned.reference["table"]
+    if table.unreadable is not None:
+        return f"what the binary log tells of table {name} cannot be read: {table.unreadable}"
     if pinned.reference["metadata"] != FULL:
         return _by_place(pinned, table)
     if not table.full:

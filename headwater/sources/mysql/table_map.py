@@ -5,6 +5,7 @@
                 (field:1 size:packed value)*          what else the server was set to tell
 
 A table map counts for the row events behind it that have its id, until there is another one with that id.
+One that cannot be read is that of one table, which may be nobody's: it says so, and others are read.
 
 Not here: the rows (rows.py), how a table map fits what a table of ours takes (altered.py).
 """
@@ -50,6 +51,7 @@ _TEXTS: Final = frozenset(
 )
 _DIGIT_BYTES: Final = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
 _COLUMNS_MAX: Final = 4096
+_CUT_OFF: Final = "a table map is cut off"
 BINARY_COLLATION: Final = 63
 
 (
@@ -107,6 +109,7 @@ class TableMap:
     columns: tuple[MapColumn, ...]
     primary_key: tuple[int, ...] | None = None  # places of columns
     full: bool = field(default=False)  # whether it names the columns
+    unreadable: str | None = None  # why nothing but its name is known
 
 
 def decimal_size(precision: int, scale: int) -> int:
@@ -116,18 +119,24 @@ def decimal_size(precision: int, scale: int) -> int:
 
 
 def parse_table_map(event: bytes, flavour: Flavour) -> TableMap:
-    """A table map of such a server; ValueError if it is none that can be read."""
+    """A table map of such a server; ValueError if not even the table's name can be read."""
     try:
-        return _parsed(event, _TEXTS | {GEOMETRY} if flavour == "mariadb" else _TEXTS)
-    except (IndexError, KeyError) as error:
-        raise ValueError("a table map is cut off") from error
+        table_id = int.from_bytes(event[HEADER : HEADER + 6], "little")
+        schema, at = _text(event, HEADER + 8)
+        name, at = _text(event, at + 1)
+    except IndexError as error:
+        raise ValueError(_CUT_OFF) from error
+    named = TableMap(table_id, schema, name, ())
+    try:
+        return _described(named, event, at + 1, _TEXTS | {GEOMETRY} if flavour == "mariadb" else _TEXTS)
+    except (IndexError, KeyError):
+        return replace(named, unreadable=_CUT_OFF)
+    except ValueError as error:
+        return replace(named, unreadable=str(error))
 
 
-def _parsed(event: bytes, texts: frozenset[int]) -> TableMap:
-    table_id = int.from_bytes(event[HEADER : HEADER + 6], "little")
-    schema, at = _text(event, HEADER + 8)
-    name, at = _text(event, at + 1)
-    count, at = packed(event, at + 1)
+def _described(named: TableMap, event: bytes, at: int, texts: frozenset[int]) -> TableMap:
+    count, at = packed(event, at)
     if count > _COLUMNS_MAX or at + count > len(event):
         raise ValueError(f"a table map tells of {count} columns")
     kinds = event[at : at + count]
@@ -145,12 +154,12 @@ def _parsed(event: bytes, texts: frozenset[int]) -> TableMap:
             key = tuple(_packed_all(value)[:: 1 if told == _KEY else 2])
         full = full or told == _NAMES
         _tell(columns, told, value, texts)
-    return TableMap(table_id, schema, name, tuple(columns), key, full)
+    return replace(named, columns=tuple(columns), primary_key=key, full=full)
 
 
 def _bounded(event: bytes, at: int, size: int) -> tuple[bytes, int]:
     if at + size > len(event):
-        raise ValueError("a table map is cut off")
+        raise ValueError(_CUT_OFF)
     return event[at : at + size], at + size
 
 
@@ -166,7 +175,7 @@ def _columns(kinds: bytes, details: bytes, nullable: bytes) -> list[MapColumn]:
         size = _DETAILS.get(kind, 0)
         given = details[at : at + size]
         if len(given) < size:
-            raise ValueError("a table map is cut off")
+            raise ValueError(_CUT_OFF)
         at += size
         kind, detail = _detailed(kind, given)
         columns.append(MapColumn(kind, detail, bool(nullable[place // 8] >> place % 8 & 1)))
