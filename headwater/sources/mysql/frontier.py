@@ -25,12 +25,12 @@ _UUIDS: Final = 1 << 128
 
 
 class Last(NamedTuple):
-    """A transaction that has committed, as the stream tells of it."""
+    """A transaction that has committed, as the stream tells of it; before the first one, the log's file."""
 
-    gtid: str
-    time_us: int  # of its commit, as exactly as the server says it
+    gtid: str  # empty: a file
+    time_us: int  # of its commit, as exactly as the server says it; when the file was begun
     server: str  # which has sent it
-    place: int  # in a file of that server's log
+    place: int  # in a file of that server's log; the number of the file
 
 
 @dataclass(frozen=True, slots=True)

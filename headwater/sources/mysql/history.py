@@ -1,6 +1,6 @@
 """Whether a server's transactions are those that were read: names alone do not tell.
 
-    newest    what a source that begins remembers of the server: its last transaction
+    newest    what a source that begins remembers of the server: its last transaction, or where its log begins
     check     the server has what was read and what comes next, and the last of it is what it was
 
 A server whose log was thrown away, or that was put back from a copy, gives the same numbers again to other
@@ -10,7 +10,8 @@ more: the server is told that all but this one are known.
 MySQL tells to the microsecond when a transaction committed where it began, which no other has and every
 replica keeps.  MariaDB tells the second, and of a transaction that it has from another server it may tell
 another one; the same server also has it at the same place of its log.  One that was not in the log any more
-when reading began is what this server cannot have.
+when reading began is what this server cannot have.  Where there was no transaction yet, the file of the log
+in which the first one will be is known by its number and the second at which it was begun.
 
 Not here: numbers that do not rise while the log is read (reader.py).
 """
@@ -18,11 +19,12 @@ Not here: numbers that do not rise while the log is read (reader.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from typing import Final
+from typing import Final, TypeVar
 
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import DefiniteError, HeadwaterError, TransientError
 from headwater.core.limits import BINLOG_READ_S, UPSTREAM_VALIDATE_S_MAX
+from headwater.sources.mysql.events import Events
 from headwater.sources.mysql.facts import ServerFacts
 from headwater.sources.mysql.frontier import GtidFrontier, Last
 from headwater.sources.mysql.gtid import GtidPosition, GtidSet, parse_gtids
@@ -32,6 +34,7 @@ from headwater.sources.mysql.transactions import Transaction, begun
 from headwater.sources.mysql.trouble import AGAIN, NAMESPACE, RESYNC
 
 Gtids = GtidSet | GtidPosition
+_Heard = TypeVar("_Heard")
 
 PURGED: Final = "mysql server does not have the binlog available at the requested gtid set"
 _BEHIND: Final = "mysql server binlog frontier at {} is beyond required frontier {}"
@@ -39,7 +42,8 @@ _AGAIN: Final = (
     "mysql server binlog has another transaction {} than was read: its binary log was thrown away, and counts"
     " from one again"
 )
-_SILENT: Final = "the server did not send transaction {} of its binary log in time"
+_ANEW: Final = "mysql server binlog was thrown away before anything of it was read, and counts from one again"
+_SILENT: Final = "the server did not send {} of its binary log in time"
 _GONE: Final = -1
 """The place of a transaction that the log did not have any more when it was to be remembered."""
 _SAME_US: Final = 10_000_000
@@ -55,8 +59,8 @@ class History:
         self._executed = parse_gtids(facts.flavour, facts.executed)
         self._purged = GtidSet.parse(facts.variables.get("gtid_purged", ""))
 
-    def newest(self) -> Last | None:
-        """The server's last transaction; None: it never had any."""
+    def newest(self) -> Last:
+        """The server's last transaction; if there was none yet, the file in which its first one will be."""
         executed, identity = self._executed, self._facts.identity
         again: Gtids
         if isinstance(executed, GtidPosition):
@@ -65,7 +69,7 @@ class History:
             there = executed.minus(self._purged)
             again = (there if there.count() else executed).newest(identity)
         if not again.count():
-            return None
+            return self._beginning(executed)
         found = self._again(executed, again)
         return Last(str(again), 0, identity, _GONE) if found is None else found.known(identity)
 
@@ -78,6 +82,9 @@ class History:
             raise DefiniteError("", str(stands_at), PURGED, RESYNC)
         last = stands_at.last
         if last is None:
+            return
+        if not last.gtid:
+            self._check_beginning(stands_at, last)
             return
         found = self._again(stands_at.gtids, parse_gtids(stands_at.flavour, last.gtid))
         if found is not None and not self._same(found, last):
@@ -108,23 +115,49 @@ class History:
         """The first transaction that is sent after these; of MariaDB's in the domain that is wanted, and
         None if it does not know any more what came before."""
         domains: Container[str] | None = wanted.last if isinstance(wanted, GtidPosition) else None
-        deadline_s = SYSTEM_CLOCK.monotonic_s() + UPSTREAM_VALIDATE_S_MAX
-        stream: BinlogStream | None = None
+
+        def listen(stream: BinlogStream, piece: Events | None) -> Transaction | None:
+            for transaction in () if piece is None else begun(piece).transactions():
+                if domains is None or transaction.gtid.source in domains:
+                    return transaction
+            return None
+
         try:
-            stream = self._open(after)
-            while SYSTEM_CLOCK.monotonic_s() < deadline_s:
-                piece = stream.read(BINLOG_READ_S)
-                for transaction in () if piece is None else begun(piece).transactions():
-                    if domains is None or transaction.gtid.source in domains:
-                        return transaction
+            return self._heard(after, listen, f"transaction {wanted}")
         except StreamError as error:
             if domains is not None and isinstance(error, Purged | Diverged):
                 return None
             raise ended(error, str(after)) from error
+
+    def _beginning(self, after: Gtids) -> Last:
+        """The file in which the server's next transaction after these is, or will be."""
+        try:
+            file = self._heard(after, lambda stream, _: stream.file, "the name")
+        except StreamError as error:
+            raise ended(error, str(after)) from error
+        return Last("", file.begun_s * 1_000_000, self._facts.identity, file.number)
+
+    def _check_beginning(self, stands_at: GtidFrontier, last: Last) -> None:
+        """Files without a transaction may have followed that one, but not come in its place."""
+        now = self._beginning(stands_at.gtids)
+        again = now.place < last.place or (now.place == last.place and now.time_us != last.time_us)
+        if now.server == last.server and again:
+            raise DefiniteError("", str(stands_at), _ANEW, RESYNC)
+
+    def _heard(
+        self, after: Gtids, listen: Callable[[BinlogStream, Events | None], _Heard | None], what: str
+    ) -> _Heard:
+        """What is wanted of the log behind these transactions; StreamError, or TransientError in time."""
+        deadline_s = SYSTEM_CLOCK.monotonic_s() + UPSTREAM_VALIDATE_S_MAX
+        stream = self._open(after)
+        try:
+            while SYSTEM_CLOCK.monotonic_s() < deadline_s:
+                found = listen(stream, stream.read(BINLOG_READ_S))
+                if found is not None:
+                    return found
         finally:
-            if stream is not None:
-                stream.close()
-        raise TransientError(f"{NAMESPACE}: {_SILENT.format(wanted)}", AGAIN)
+            stream.close()
+        raise TransientError(f"{NAMESPACE}: {_SILENT.format(what)}", AGAIN)
 
 
 def ended(error: StreamError, at: str) -> HeadwaterError:

@@ -13,7 +13,7 @@ import socket
 import zlib
 from collections import deque
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pymysql
@@ -42,6 +42,13 @@ _TAKEN: Final = frozenset({
 })  # fmt: skip
 
 
+class File(NamedTuple):
+    """One of those that a log is made of."""
+
+    number: int
+    begun_s: int  # when, in seconds since 1970
+
+
 def open_stream(
     connection: pymysql.Connection, after: GtidSet | GtidPosition, server_id: int
 ) -> BinlogStream:
@@ -67,6 +74,11 @@ class BinlogStream:
         self._packets = Packets()
         self._ready: deque[Events] = deque()
         self.heard_at = SYSTEM_CLOCK.monotonic_s()
+
+    @property
+    def file(self) -> File | None:
+        """Which of the log's files is being sent; None: the server has not said it yet."""
+        return self._checker.file
 
     def read(self, wait_s: float) -> Events | None:
         """What comes next; None if nothing has come in this time.  StreamError if nothing will."""
@@ -123,6 +135,8 @@ class Checker:
 
     def __init__(self, checksums: bool) -> None:
         self._checksums = checksums
+        self._number = 0
+        self.file: File | None = None
 
     def checked(self, events: list[memoryview]) -> Events:
         """Those that matter, without their checksums; Damaged if one is not what its checksum says."""
@@ -132,7 +146,9 @@ class Checker:
             if len(event) < HEADER:
                 raise Damaged("an event of the binary log ends within its header")
             kind = event[4]
-            if kind == kinds.FORMAT_DESCRIPTION:
+            if kind == kinds.ROTATE:
+                self._named(event)
+            elif kind == kinds.FORMAT_DESCRIPTION:
                 self._format(event)
             if kind in _DROPPED:
                 continue
@@ -150,8 +166,15 @@ class Checker:
             wanted.append(event)
         return Events.of(wanted) if wanted else Events(b"", np.empty(0, np.int64))
 
+    def _named(self, event: memoryview) -> None:
+        """Which file comes next."""
+        name = bytes(event[HEADER + 8 : -_CHECKSUM_BYTES if self._checksums else None])
+        _, _, number = name.rpartition(b".")
+        self._number = int(number) if number.isdigit() else 0
+
     def _format(self, event: memoryview) -> None:
         """How the events behind it are, which differs by file."""
+        self.file = File(self._number, int.from_bytes(event[:4], "little"))
         algorithm = event[-_CHECKSUM_BYTES - 1]
         if algorithm not in (_NONE, _CRC32):
             raise Damaged(f"the binary log has checksums of kind {algorithm}, which is not known")
