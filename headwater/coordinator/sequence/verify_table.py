@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from headwater.catalog.snapshot import with_article
 from headwater.catalog.state import Item
-from headwater.coordinator.api import ParsedStatement, Prepared, Result
+from headwater.coordinator.api import Notice, ParsedStatement, Prepared, Result
 from headwater.core.clock import unique_name
 from headwater.core.errors import InvariantViolation, UserError
 from headwater.core.protocol import VERIFY_COLUMNS, Verify
@@ -19,6 +19,12 @@ from headwater.sql.statements.verify_table import VerifyTable
 
 if TYPE_CHECKING:
     from headwater.coordinator.session import SqlSession
+
+_DIFFERENT: Final = frozenset(("missing", "unexpected"))
+_HINT: Final = (
+    "Changes that the upstream did not log, or did not log as rows, cannot be followed."
+    " ALTER SOURCE {source} RESYNC brings all of its tables up to date."
+)
 
 
 def describe(
@@ -51,6 +57,7 @@ async def run(session: SqlSession, prepared: Prepared, arguments: tuple[str | No
 async def _answers(session: SqlSession, command: Verify, item: Item) -> AsyncIterator[pa.RecordBatch]:
     controller = session.coordinator.controller
     pending = controller.start_peek(command)
+    differs = False
     try:
         while (answer := await pending.answers.get()) is not None:
             if isinstance(answer, UserError):
@@ -58,6 +65,10 @@ async def _answers(session: SqlSession, command: Verify, item: Item) -> AsyncIte
                 answer.hint = None if hint is None else session.coordinator.named_in(hint, item)
                 raise answer
             if isinstance(answer, pa.RecordBatch):
+                differs = differs or not _DIFFERENT.isdisjoint(answer.column(0).to_pylist())
                 yield answer
     finally:
         controller.end_peek(command.peek_id)
+    if differs:
+        hint = session.coordinator.named_in(_HINT, item)
+        session.notify(Notice("NOTICE", f'table "{command.name}" differs from its upstream', hint=hint))
