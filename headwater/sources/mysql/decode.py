@@ -32,7 +32,7 @@ from headwater.sources.mysql.events import Booleans, Events, Integers, is_rows
 from headwater.sources.mysql.facts import ColumnFacts, Flavour
 from headwater.sources.mysql.gtid import Gtid, parse_gtids
 from headwater.sources.mysql.rows import IncompleteRows, RowChanges, Tuples, read_rows
-from headwater.sources.mysql.statements import Effect, read_statement
+from headwater.sources.mysql.statements import Effect, read_query
 from headwater.sources.mysql.table_map import TableMap, TableMaps
 from headwater.sources.mysql.transactions import Begun, begun, parse_query, statements_of
 from headwater.sources.mysql.trouble import READ_AGAIN
@@ -89,9 +89,7 @@ class _Stretch:
         """By table: the last event that empties it."""
         found: dict[tuple[str, str], int] = {}
         for number in statements_of(self.events).tolist():
-            query = parse_query(self.events.event(number))
-            text = query.sql.decode(errors="replace")
-            statement = read_statement(query.schema, text, self.segment.folded)
+            statement = read_query(parse_query(self.events.event(number)), self.segment.folded)
             if statement is not None and statement.effect is Effect.TRUNCATED:
                 found.update(dict.fromkeys(statement.tables, number))
         return found

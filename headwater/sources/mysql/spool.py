@@ -37,7 +37,7 @@ from headwater.sources.mysql.decode import Segment
 from headwater.sources.mysql.events import HEADER, Booleans, Events, Integers
 from headwater.sources.mysql.facts import Flavour
 from headwater.sources.mysql.gtid import Gtid
-from headwater.sources.mysql.statements import Effect, Name, Statement, is_rollback, read_statement
+from headwater.sources.mysql.statements import Effect, Name, Statement, is_rollback, read_query
 from headwater.sources.mysql.table_map import TableMaps
 from headwater.sources.mysql.transactions import (
     Begun,
@@ -180,8 +180,7 @@ class Spool:
             if is_rollback(query.sql):
                 self._doubt(arrived, number, "ROLLBACK")
                 continue
-            text = query.sql.decode(errors="replace")
-            statement = self._committed(text) or read_statement(query.schema, text, self._folded)
+            statement = self._committed(query.sql) or read_query(query, self._folded)
             if statement is None:
                 continue
             if statement.effect is Effect.TRUNCATED:
@@ -199,13 +198,14 @@ class Spool:
                 self._prepared[prepared.xid] = tuple(arrived.touched(number, self._touched))
         return emptied
 
-    def _committed(self, text: str) -> Statement | None:
+    def _committed(self, sql: bytes) -> Statement | None:
         """The second half of a commit in two phases.
 
         MariaDB lets go of what a prepared transaction has locked when its session ends, so that a snapshot
         may have been taken in between.
         """
-        done = _XA_DONE.fullmatch(text.strip())
+        text = sql.decode(errors="replace").strip()
+        done = _XA_DONE.fullmatch(text)
         if done is None or self._flavour == "mysql":
             return None
         tables = self._prepared.pop(done["xid"].replace(" ", ""), None)

@@ -23,6 +23,8 @@ from enum import Enum
 from itertools import pairwise
 from typing import Final
 
+from headwater.sources.mysql.transactions import Query
+
 Name = tuple[str, str]
 """Schema and table."""
 
@@ -54,16 +56,16 @@ class Statement:
 
 
 _TEXT_SHOWN_MAX: Final = 120
-_TOKEN: Final = re.compile(
-    r"""
+_TOKENS: Final = r"""
       (?P<skipped> \s+ | \#[^\n]* | --(?=\s|$)[^\n]* | /\*(?![!M])(?:.|\n)*?\*/ | /\*M?!\d* | \*/ )
     | `(?P<quoted>(?:[^`]|``)*)`
-    | (?P<text> '(?:[^'\\]|''|\\.)*' | "(?:[^"\\]|""|\\.)*" )
+    | (?P<text> '(?:[^'ESCAPE]|''|ESCAPE.)*' | "(?:[^"ESCAPE]|""|ESCAPE.)*" )
     | (?P<word> [\w$@]+ )
     | (?P<sign> . )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+    """
+_TOKEN: Final = re.compile(_TOKENS.replace("ESCAPE", r"\\"), re.VERBOSE | re.DOTALL)
+_PLAIN_TOKEN: Final = re.compile(re.sub(r"\|?ESCAPE\.?", "", _TOKENS), re.VERBOSE | re.DOTALL)
+"""Where a backslash in a text is a letter as any other."""
 _WRITING: Final = frozenset(
     ("call", "delete", "do", "insert", "load", "merge", "replace", "select", "update", "values", "with")
 )
@@ -80,12 +82,24 @@ class _Token:
     word: str = ""
 
 
-def read_statement(schema: str, text: str, folded: bool) -> Statement | None:
+def read_query(query: Query, folded: bool) -> Statement | None:
+    """What a statement in the log does; None: nothing that matters."""
+    read = [read_statement(query.schema, text, folded, query.backslashes) for text in query.texts()]
+    found = [statement for statement in read if statement is not None]
+    if not found:
+        return None
+    tables = tuple(table for statement in found for table in statement.tables)
+    words = frozenset[str]().union(*(statement.words for statement in found))
+    return replace(found[0], tables=tables, words=words)
+
+
+def read_statement(schema: str, text: str, folded: bool, backslashes: bool = True) -> Statement | None:
     """What a statement of a session in this schema does; None: nothing that matters.
 
-    `folded`: the server keeps the names of tables in lower case, however they are written.
+    `folded`: the server keeps the names of tables in lower case, however they are written.  `backslashes`:
+    they escape, in texts.
     """
-    found = _read(schema, text)
+    found = _read(schema, text, _TOKEN if backslashes else _PLAIN_TOKEN)
     if found is None or not folded:
         return found
     return replace(found, tables=tuple((one.lower(), other.lower()) for one, other in found.tables))
@@ -96,8 +110,8 @@ def is_rollback(text: bytes) -> bool:
     return text[:8].lower() == b"rollback"
 
 
-def _read(schema: str, text: str) -> Statement | None:
-    tokens = _tokens(text)
+def _read(schema: str, text: str, token: re.Pattern[str]) -> Statement | None:
+    tokens = _tokens(text, token)
     first = _first(tokens)
     shown = text if len(text) <= _TEXT_SHOWN_MAX else f"{text[:_TEXT_SHOWN_MAX]}..."
     if first in _WRITING:
@@ -118,6 +132,8 @@ def _read(schema: str, text: str) -> Statement | None:
             return Statement(Effect.DROPPED, (_name(rest, _after(words, 3), schema)[0],), shown)
         case "create" if words[:3] in (["or", "replace", "database"], ["or", "replace", "schema"]):
             return _schema_dropped(rest, _after(words, 3), shown)
+        case "create" if words[:2] == ["or", "replace"] and "index" in words[2:4] and "on" in words:
+            return _index_dropped(rest, words, schema, shown)
         case "alter" if "table" in words[:3]:
             return _altered(rest, words, schema, shown)
     return None
@@ -143,11 +159,14 @@ def _dropped(rest: list[_Token], words: list[str], schema: str, shown: str) -> S
     if words[:1] in (["database"], ["schema"]):
         return _schema_dropped(rest, _after(words, 1), shown)
     if words[:1] == ["index"] and "on" in words:
-        table, _ = _name(rest, words.index("on") + 1, schema)
-        return Statement(
-            Effect.ALTERED, (table,), shown, frozenset(("drop", *(t.name.lower() for t in rest)))
-        )
+        return _index_dropped(rest, words, schema, shown)
     return None
+
+
+def _index_dropped(rest: list[_Token], words: list[str], schema: str, shown: str) -> Statement:
+    table, _ = _name(rest, words.index("on") + 1, schema)
+    said = frozenset(("drop", "index", *(token.name.lower() for token in rest)))
+    return Statement(Effect.ALTERED, (table,), shown, said)
 
 
 def _schema_dropped(rest: list[_Token], place: int, shown: str) -> Statement | None:
@@ -186,8 +205,8 @@ def lifts(statement: Statement, primary: bool) -> bool:
     return "drop" in statement.words and not statement.words.isdisjoint(kinds)
 
 
-def _tokens(text: str) -> Iterator[_Token]:
-    for match in _TOKEN.finditer(text):
+def _tokens(text: str, token: re.Pattern[str]) -> Iterator[_Token]:
+    for match in token.finditer(text):
         if match["quoted"] is not None:
             yield _Token(match["quoted"].replace("``", "`"))
         elif match["text"] is not None:

@@ -4,7 +4,7 @@
                     committed here:7 [committed where it began:7, if the highest bit before says so]
     gtid, tagged    fields with a number before each, all as numbers of one to nine bytes
     mariadb gtid    number:8 domain:4 flags:1
-    query           thread:4 seconds:4 schema size:1 error:2 size:2 variables schema\\0 statement
+    query           thread:4 seconds:4 schema size:1 error:2 size:2 (number:1 value)* schema\\0 statement
     xa prepare      one phase:1 format:4 gtrid size:4 bqual size:4 gtrid bqual
 
 A transaction begins with its GTID.  MySQL's ends with XID, with the statement COMMIT, or is one statement
@@ -23,7 +23,9 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
+from headwater.sources.mysql.charsets import charset_of, decoded, readable
 from headwater.sources.mysql.events import (
     ANNOTATE_ROWS,
     ANONYMOUS_GTID,
@@ -50,6 +52,11 @@ _TIME_MASK: Final = (1 << 55) - 1
 _HAS_ORIGINAL: Final = 1 << 55
 _STANDALONE: Final = 1
 _QUERY: Final = struct.Struct("<IIBHH")
+_MODES, _CHARSETS, _CATALOG = 1, 4, 6
+_SIZES: Final = {0: 4, _MODES: 8, 3: 4, _CHARSETS: 6}
+"""Of what a statement has before it of its session, by number; others have sizes of their own."""
+_NO_BACKSLASHES: Final = 1 << 20
+_UTF8: Final = "utf8mb4"
 _XA: Final = struct.Struct("<?iii")
 _BESIDE: Final = (ROWS_QUERY, ANNOTATE_ROWS, INTVAR, RAND, USER_VAR)
 _ENDING: Final = re.compile(rb"\s*(?:COMMIT|ROLLBACK(?!\s+(?:WORK\s+)?TO\b))\b", re.IGNORECASE)
@@ -252,11 +259,21 @@ def _begins(events: Events, queries: Integers) -> Booleans:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A statement in the log."""
+    """A statement in the log; names that the server has written itself are in UTF-8 in any case."""
 
     schema: str  # that was in use
     sql: bytes
     error: int
+    charset: str = _UTF8  # of the session
+    backslashes: bool = True  # whether they escape, in texts
+
+    def texts(self) -> tuple[str, ...]:
+        """What it says; if that depends on who has written it, both."""
+        text = self.sql.decode(errors="replace")
+        if self.sql.isascii() or self.charset == _UTF8:
+            return (text,)
+        (said,) = decoded(pa.array([self.sql]), self.charset)[0].to_pylist()
+        return (text,) if said in (None, text) else (said, text)
 
 
 def statement(event: bytes) -> bytes:
@@ -269,10 +286,35 @@ def parse_query(event: bytes) -> Query:
     if len(event) < HEADER + _QUERY.size:
         raise ValueError("a statement in the log is cut off")
     _, _, size, error, variables = _QUERY.unpack_from(event, HEADER)
-    at = HEADER + _QUERY.size + variables
+    begin = HEADER + _QUERY.size
+    at = begin + variables
     if at + size >= len(event):
         raise ValueError("a statement in the log is cut off")
-    return Query(event[at : at + size].decode(errors="replace"), event[at + size + 1 :], error)
+    schema, sql = event[at : at + size].decode(errors="replace"), event[at + size + 1 :]
+    return Query(schema, sql, error, *_session(event[begin:at]))
+
+
+def _session(variables: bytes) -> tuple[str, bool]:
+    """The charset of who has sent a statement, and whether backslashes escape there.
+
+    Each variable has a number and a value; those of interest are among the first.
+    """
+    charset, backslashes, at = _UTF8, True, 0
+    while at < len(variables):
+        told, at = variables[at], at + 1
+        value = variables[at:]
+        if told == _MODES:
+            backslashes = not int.from_bytes(value[:8], "little") & _NO_BACKSLASHES
+        elif told == _CHARSETS:
+            known = charset_of(int.from_bytes(value[:2], "little")) or _UTF8
+            return (known if readable(known) else _UTF8), backslashes
+        if told == _CATALOG:
+            at += 1 + (value[0] if value else 0)
+        elif told in _SIZES:
+            at += _SIZES[told]
+        else:
+            break
+    return charset, backslashes
 
 
 @dataclass(frozen=True, slots=True)

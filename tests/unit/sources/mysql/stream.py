@@ -42,13 +42,20 @@ def shape(table: str) -> bytes:
     return event(log.TABLE_MAP, _id(table) + names + told + _COLLATION + bytes((4, len(_NAMES))) + _NAMES)
 
 
+def unreadable_shape(table: str) -> bytes:
+    """Of a table that has a column of a kind with more details than there are."""
+    names = b"".join(bytes((len(part),)) + part.encode() + b"\0" for part in ("s", table))
+    return event(log.TABLE_MAP, _id(table) + names + b"\1\x0f\0\0")
+
+
 def insert(table: str, *ids: int) -> bytes:
     rows = b"".join(b"\xfc" + struct.pack("<i", id_) + b"\x03new" for id_ in ids)
     return event(log.WRITE_ROWS_V1, _id(table) + b"\x02\xff" + rows)
 
 
-def query(sql: str) -> bytes:
-    return event(log.QUERY, struct.pack("<IIBHH", 1, 0, 1, 0, 0) + b"s\0" + sql.encode())
+def query(sql: bytes, session: bytes = b"") -> bytes:
+    """A statement; `session`: what is told of who has sent it."""
+    return event(log.QUERY, struct.pack("<IIBHH", 1, 0, 1, 0, len(session)) + session + b"s\0" + sql)
 
 
 def _id(table: str) -> bytes:

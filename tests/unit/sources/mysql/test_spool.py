@@ -25,7 +25,7 @@ from headwater.sources.mysql.decode import read
 from headwater.sources.mysql.events import Events
 from headwater.sources.mysql.spool import Spool
 from headwater.sources.mysql.statements import Effect
-from tests.unit.sources.mysql.stream import COMMIT, begin, export, insert, query, shape
+from tests.unit.sources.mysql.stream import COMMIT, begin, export, insert, query, shape, unreadable_shape
 
 
 @pytest.fixture(autouse=True)
@@ -146,10 +146,23 @@ def test_changes_that_were_left_out_are_told_to_who_wants_them_now(tmp_path: Pat
 
 def test_remarks_are_of_the_transactions_that_are_taken(tmp_path: Path) -> None:
     spool = spool_in(tmp_path)
-    add(spool, begin(1), shape("t"), insert("t", 1), COMMIT, begin(2), query("DROP TABLE t"), COMMIT)
+    add(spool, begin(1), shape("t"), insert("t", 1), COMMIT, begin(2), query(b"DROP TABLE t"), COMMIT)
     assert spool.remarks(1) == []
     assert [remark.statement.effect for remark in spool.remarks(2)] == [Effect.DROPPED]
     taken(spool, 1)
     assert [str(remark.gtid) for remark in spool.remarks(1)] == ["0-1-2"]
     taken(spool, 1)
     assert spool.remarks(0) == []
+
+
+def test_a_shape_that_cannot_be_read_is_of_its_table_alone(tmp_path: Path) -> None:
+    spool = spool_in(tmp_path)
+    strange = (begin(1), unreadable_shape("u"), insert("u", 1), COMMIT)
+    add(spool, *strange, begin(2), shape("t"), insert("t", 7), COMMIT)
+    assert taken(spool, 2) == [7]
+    add(spool, begin(3), unreadable_shape("t"), insert("t", 8), COMMIT)
+    [(segment, _)] = spool.take(1, {})
+    found = [one for _, one in read(ReadPart("mysql", {}, None, None, (export(),), 0, segment))]
+    errors = [str(one) for one in found if isinstance(one, DefiniteError)]
+    assert len(errors) == 1
+    assert "what the binary log tells of table t cannot be read: a table map is cut off" in errors[0]

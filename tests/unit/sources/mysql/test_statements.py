@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.sources.mysql.statements import Effect, lifts, partitions, read_statement
+from headwater.sources.mysql.statements import Effect, lifts, partitions, read_query, read_statement
+from headwater.sources.mysql.transactions import parse_query
+from tests.unit.sources.mysql.stream import query
 
 NAMED = [
     ("TRUNCATE TABLE `a`.`b`", Effect.TRUNCATED, (("a", "b"),)),
@@ -25,6 +27,7 @@ NAMED = [
     ("ALTER TABLE t RENAME TO s.u", Effect.RENAMED, (("db", "t"), ("s", "u"))),
     ("ALTER TABLE t RENAME AS u", Effect.RENAMED, (("db", "t"), ("db", "u"))),
     ("DROP INDEX IF EXISTS `k` ON s.t", Effect.ALTERED, (("s", "t"),)),
+    ("CREATE OR REPLACE UNIQUE INDEX k ON s.t (a)", Effect.ALTERED, (("s", "t"),)),
     ("ALTER TABLE t RENAME = u", Effect.RENAMED, (("db", "t"), ("db", "u"))),
     ("ALTER TABLE t RENAME INDEX i TO j, RENAME u", Effect.RENAMED, (("db", "t"), ("db", "u"))),
     ("/* of */ ALTER ONLINE TABLE s.t ADD COLUMN `drop` int", Effect.ALTERED, (("s", "t"),)),
@@ -109,6 +112,7 @@ def test_partitions_are_about_rows_whatever_columns_are_named() -> None:
         ("ALTER TABLE t DROP PRIMARY KEY", True, True),
         ("DROP INDEX `PRIMARY` ON t", True, True),
         ("DROP INDEX k ON t", False, True),
+        ("CREATE OR REPLACE INDEX k ON t (a)", False, True),
         ("ALTER TABLE t DROP CONSTRAINT k", False, True),
         ("ALTER TABLE t DROP COLUMN c", False, False),
         ("ALTER TABLE t ADD PRIMARY KEY (a)", False, False),
@@ -118,6 +122,25 @@ def test_a_key_is_lifted_by_what_drops_one(text: str, primary: bool, other: bool
     found = read_statement("db", text, folded=False)
     assert found is not None
     assert (lifts(found, primary=True), lifts(found, primary=False)) == (primary, other)
+
+
+def test_names_are_in_the_charset_of_their_session_or_of_the_server() -> None:
+    latin1 = b"\0" * 5 + bytes((1,)) + bytes(8) + b"\6\3std" + b"\4" + bytes((8, 0)) * 3
+    for sql in ("TRUNCATE tä".encode("latin1"), "TRUNCATE tä".encode()):
+        found = read_query(parse_query(query(sql, latin1)), folded=False)
+        assert found is not None
+        assert found.names(("s", "tä"))
+    assert parse_query(query(b"TRUNCATE t", latin1)).texts() == ("TRUNCATE t",)
+    assert parse_query(query("TRUNCATE tä".encode())).texts() == ("TRUNCATE tä",)
+
+
+def test_a_backslash_escapes_unless_the_session_says_otherwise() -> None:
+    plain = bytes((1,)) + (1 << 20).to_bytes(8, "little")
+    sql = rb"ALTER TABLE t COMMENT 'x\', RENAME TO u, COMMENT 'y'"
+    for variables, effect in ((b"", Effect.ALTERED), (plain, Effect.RENAMED)):
+        found = read_query(parse_query(query(sql, variables)), folded=False)
+        assert found is not None
+        assert found.effect is effect
 
 
 def test_names_are_in_lower_case_where_the_server_keeps_them_so() -> None:
