@@ -1,4 +1,9 @@
-"""One MySQL and one MariaDB for all tests of this folder; each test has a database of its own in them."""
+"""The servers that tests of this folder share, each started once; each test has a database of its own there.
+
+mysql, mariadb, upstream    stay as they are; a database `unlogged` is left out of their logs
+mortal_upstream             may be killed, restarted and reset
+mortal_server               one of ours that may be killed, or told where to die
+"""
 
 from __future__ import annotations
 
@@ -7,18 +12,21 @@ from collections.abc import Iterator
 import pytest
 
 from tests.mysql.database import Database
+from tests.support.dying import DyingServer
 from tests.support.mysql import FLAVOURS, MysqlServer, running
+
+UNLOGGED = "unlogged"
 
 
 @pytest.fixture(scope="session")
 def mysql() -> Iterator[MysqlServer]:
-    with running("mysql") as server:
+    with running("mysql", f"--binlog-ignore-db={UNLOGGED}") as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def mariadb() -> Iterator[MysqlServer]:
-    with running("mariadb") as server:
+    with running("mariadb", f"--binlog-ignore-db={UNLOGGED}") as server:
         yield server
 
 
@@ -37,8 +45,39 @@ def database(upstream: MysqlServer) -> Iterator[Database]:
     made.close()
 
 
-@pytest.fixture(scope="module", params=FLAVOURS)
-def mortal_upstream(request: pytest.FixtureRequest) -> Iterator[MysqlServer]:
-    """Both, one after the other, which may be killed."""
-    with running(request.param) as server:
+@pytest.fixture
+def without_names(upstream: MysqlServer) -> Iterator[None]:
+    """Its log has no names of columns for a while."""
+    upstream.run("SET GLOBAL binlog_row_metadata = 'MINIMAL'")
+    yield
+    upstream.run("SET GLOBAL binlog_row_metadata = 'FULL'")
+
+
+@pytest.fixture(scope="session")
+def mortal_mysql() -> Iterator[MysqlServer]:
+    with running("mysql") as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def mortal_mariadb() -> Iterator[MysqlServer]:
+    with running("mariadb") as server:
+        yield server
+
+
+@pytest.fixture(scope="session", params=FLAVOURS)
+def mortal_upstream(request: pytest.FixtureRequest) -> MysqlServer:
+    """Both, one after the other, which may be killed."""
+    server: MysqlServer = request.getfixturevalue(f"mortal_{request.param}")
+    return server
+
+
+@pytest.fixture(scope="session")
+def mortal_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DyingServer]:
+    """A server that may be killed, or told where to die."""
+    made = DyingServer(tmp_path_factory.mktemp("mortal"))
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()

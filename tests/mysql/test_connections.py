@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -265,13 +265,28 @@ def variable(setting: str, server: MysqlServer) -> str:
     )
 
 
-@pytest.fixture(params=FLAVOURS)
-def hostile(request: pytest.FixtureRequest) -> Iterator[MysqlServer]:
+@contextmanager
+def set_to(server: MysqlServer, *settings: str) -> Iterator[None]:
+    """With these global settings, and those of before afterwards."""
+    names = [setting.partition(" = ")[0] for setting in settings]
+    with closing(server.connect()) as session, session.cursor() as cursor:
+        cursor.execute("SELECT " + ", ".join(f"@@GLOBAL.{name}" for name in names))
+        before = dict(zip(names, cursor.fetchall()[0], strict=True))
+        try:
+            for setting in settings:
+                cursor.execute(f"SET GLOBAL {setting}")
+            yield
+        finally:
+            for name in reversed(names):
+                cursor.execute(f"SET GLOBAL {name} = {session.literal(before[name])}")
+
+
+@pytest.fixture
+def hostile(guarded: MysqlServer) -> Iterator[MysqlServer]:
     """A server whose every default is hostile to whoever reads all rows."""
-    with running(request.param) as server:
-        for setting in (*HOSTILE, *OF_FLAVOUR[server.flavour]):
-            server.run(f"SET GLOBAL {variable(setting, server)}")
-        yield server
+    settings = [variable(setting, guarded) for setting in (*HOSTILE, *OF_FLAVOUR[guarded.flavour])]
+    with set_to(guarded, *settings):
+        yield guarded
 
 
 def test_defaults_of_the_server_change_nothing_of_what_is_read(hostile: MysqlServer) -> None:
@@ -301,15 +316,14 @@ def test_defaults_of_the_server_change_nothing_of_what_is_read(hostile: MysqlSer
 
 
 def test_settings_that_keep_changes_out_of_the_log_are_told(upstream: MysqlServer) -> None:
-    with running(upstream.flavour, "--binlog-format=STATEMENT", "--binlog-row-image=MINIMAL") as server:
-        error = refused(options(server))
-        assert error.message == "Invalid MySQL system replication settings"
-        assert error.detail == (
-            "Invalid MySQL system replication settings: binlog_format: expected ROW, got STATEMENT;"
-            " binlog_row_image: expected FULL, got MINIMAL"
-        )
-        server.run("SET GLOBAL binlog_format = 'ROW'", "SET GLOBAL binlog_row_image = 'FULL'")
-        validate(options(server), no_secrets)
+    with set_to(upstream, "binlog_format = 'STATEMENT'", "binlog_row_image = 'MINIMAL'"):
+        error = refused(options(upstream))
+    assert error.message == "Invalid MySQL system replication settings"
+    assert error.detail == (
+        "Invalid MySQL system replication settings: binlog_format: expected ROW, got STATEMENT;"
+        " binlog_row_image: expected FULL, got MINIMAL"
+    )
+    validate(options(upstream), no_secrets)
 
 
 def test_a_server_without_a_log_or_gtids_is_told(mysql: MysqlServer) -> None:

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from tests.mysql.conftest import UNLOGGED
 from tests.mysql.database import PASSWORD, Database
 from tests.mysql.following import Following
-from tests.support.mysql import MysqlServer, running
 from tests.support.server import HeadwaterServer
 
 PREFIX = "MYSQL source validation: "
@@ -227,35 +227,34 @@ def test_a_source_that_cannot_be_is_refused(client: Following) -> None:
 
 
 def test_a_log_without_names_of_columns_is_for_the_legacy_syntax(
-    server: HeadwaterServer, upstream: MysqlServer
+    client: Following, without_names: None
 ) -> None:
-    with running(upstream.flavour, "--binlog-row-metadata=MINIMAL", "--binlog-ignore-db=unlogged") as other:
-        database = Database(other)
-        database.run("CREATE TABLE t (a INT PRIMARY KEY)", "CREATE DATABASE unlogged")
-        database.run("CREATE TABLE unlogged.t2 (a INT)")
-        database.run(f"GRANT SELECT, LOCK TABLES ON unlogged.* TO {database.user}@'%'")
-        client = Following(server, database)
-        try:
-            client.run("CREATE SOURCE s FROM MYSQL CONNECTION my")
-            assert client.notices == [
-                "WARNING: binlog_row_metadata of the upstream is MINIMAL, so that"
-                " CREATE TABLE .. FROM SOURCE cannot be used"
-            ]
-            message, _, hint = client.refusal("CREATE TABLE t FROM SOURCE s (REFERENCE t)")
-            assert message == (
-                "The MySQL system variable 'binlog_row_metadata' is set to an unsupported value: MINIMAL."
-                " Materialize requires this variable to be set to 'FULL' to use the"
-                ' "CREATE TABLE FROM SOURCE" syntax for MySQL sources.'
-            )
-            assert "binlog_row_metadata = 'FULL'" in str(hint)
-            client.run("CREATE SOURCE o FROM MYSQL CONNECTION my FOR TABLES (t)")
-            message, detail, _ = client.refusal("CREATE SOURCE q FROM MYSQL CONNECTION my FOR TABLES (t2)")
-            assert message == f"{PREFIX}changes of table unlogged.t2 are not in the upstream's binary log"
-            assert detail == "The server leaves database unlogged out (binlog_ignore_db)."
-        finally:
-            server.query(f"DROP SCHEMA {client.schema} CASCADE")
-            client.session.close()
-            database.close()
+    client.database.run("CREATE TABLE t (a INT PRIMARY KEY)")
+    client.run("CREATE SOURCE s FROM MYSQL CONNECTION my")
+    assert client.notices == [
+        "WARNING: binlog_row_metadata of the upstream is MINIMAL, so that"
+        " CREATE TABLE .. FROM SOURCE cannot be used"
+    ]
+    message, _, hint = client.refusal("CREATE TABLE t FROM SOURCE s (REFERENCE t)")
+    assert message == (
+        "The MySQL system variable 'binlog_row_metadata' is set to an unsupported value: MINIMAL."
+        " Materialize requires this variable to be set to 'FULL' to use the"
+        ' "CREATE TABLE FROM SOURCE" syntax for MySQL sources.'
+    )
+    assert "binlog_row_metadata = 'FULL'" in str(hint)
+    client.run("CREATE SOURCE o FROM MYSQL CONNECTION my FOR TABLES (t)")
+
+
+def test_a_database_that_is_not_in_the_log_is_refused(source: Following) -> None:
+    database = source.database
+    database.run(f"CREATE DATABASE {UNLOGGED}", f"CREATE TABLE {UNLOGGED}.t2 (a INT)")
+    try:
+        database.run(f"GRANT SELECT, LOCK TABLES ON {UNLOGGED}.* TO {database.user}@'%'")
+        message, detail, _ = source.refusal("CREATE SOURCE q FROM MYSQL CONNECTION my FOR TABLES (t2)")
+        assert message == f"{PREFIX}changes of table unlogged.t2 are not in the upstream's binary log"
+        assert detail == "The server leaves database unlogged out (binlog_ignore_db)."
+    finally:
+        database.run(f"DROP DATABASE {UNLOGGED}")
 
 
 def test_cascades_that_are_not_logged_are_told_of(source: Following) -> None:

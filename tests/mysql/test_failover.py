@@ -1,13 +1,14 @@
 """A source whose connection leads to another server: with the same transactions, with fewer, with others.
 
-Method: servers of this module's own, one a replica of the other, that lose each other; statements of users
-move the connection.  The ways to a server are also encrypted, and fall silent.
+Method: two servers of this module's own, one a replica of the other, that lose each other; statements of
+users move the connection.  The ways to a server are also encrypted, and fall silent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from typing import Any
 
 import pymysql
 import pytest
@@ -33,6 +34,12 @@ FOLLOW = {
         "START SLAVE",
     ),
 }
+FORGET = {
+    "mysql": ("RESET BINARY LOGS AND GTIDS",),
+    "mariadb": ("RESET MASTER", "SET GLOBAL gtid_slave_pos = ''"),
+}
+"""What a server did before is of another history."""
+STATUS = {"mysql": "SHOW REPLICA STATUS", "mariadb": "SHOW SLAVE STATUS"}
 STOP = {"mysql": ("STOP REPLICA", "RESET REPLICA ALL"), "mariadb": ("STOP SLAVE", "RESET SLAVE ALL")}
 
 
@@ -42,22 +49,54 @@ def flavour(request: pytest.FixtureRequest) -> Flavour:
     return made
 
 
-@pytest.fixture
-def primary(flavour: Flavour) -> Iterator[Database]:
-    """A server of the test's own."""
-    with running(flavour) as server:
-        database = Database(server)
-        database.run(*TABLES)
-        yield database
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"), "one")
+
+
+@pytest.fixture(scope="module")
+def servers(flavour: Flavour, authority: Authority) -> Iterator[tuple[MysqlServer, MysqlServer]]:
+    """Two of this module's own, whose certificates are for `localhost`."""
+    signed = authority.sign("localhost", names=("localhost",))
+    files = {"ca.crt": authority.certificate, "server.crt": signed.certificate, "server.key": signed.key}
+    encrypted = ("--ssl-ca=ca.crt", "--ssl-cert=server.crt", "--ssl-key=server.key")
+    options: dict[str, Any] = {"files": {name: text.encode() for name, text in files.items()}}
+    with (
+        running(flavour, *encrypted, "--require-secure-transport=OFF", "--server-id=2", **options) as one,
+        running(flavour, "--server-id=3") as other,
+    ):
+        yield one, other
 
 
 @pytest.fixture
-def replica(primary: Database) -> Iterator[Database]:
+def primary(servers: tuple[MysqlServer, MysqlServer]) -> Iterator[Database]:
+    """One with a new database, which is all that its log tells of."""
+    servers[0].run(*FORGET[servers[0].flavour])
+    database = Database(servers[0])
+    database.run(*TABLES)
+    yield database
+    if servers[0].process is not None and servers[0].process.poll() is not None:
+        servers[0].resume()
+        database = seen_from(servers[0], database)
+    database.close()
+
+
+@pytest.fixture
+def replica(servers: tuple[MysqlServer, MysqlServer], primary: Database) -> Iterator[Database]:
     """One that has all of it, and goes on with it."""
-    with running(primary.server.flavour, "--server-id=2") as server:
-        for statement in FOLLOW[server.flavour]:
-            server.run(statement.format(port=primary.server.port))
-        yield caught_up(server, primary)
+    server = servers[1]
+    server.run(*FORGET[server.flavour])
+    server.run(*(statement.format(port=primary.server.port) for statement in FOLLOW[server.flavour]))
+    yield caught_up(server, primary)
+    leave(server)
+    server.run(f"DROP DATABASE {primary.name}")
+
+
+def leave(server: MysqlServer) -> None:
+    """It is no replica any more."""
+    if server.run(STATUS[server.flavour]):
+        for statement in STOP[server.flavour]:
+            server.run(statement)
 
 
 def caught_up(server: MysqlServer, primary: Database) -> Database:
@@ -107,7 +146,7 @@ def test_a_source_goes_on_with_a_server_that_has_the_same_transactions(
         here.follows("t")
         caught_up(replica.server, primary)
         primary.server.kill()
-        replica.server.run(*STOP[replica.server.flavour])
+        leave(replica.server)
         replica.run("INSERT INTO t VALUES (4, 'four')", "DELETE FROM t WHERE id = 2")
         move(here, replica)
         here.follows("t")
@@ -117,7 +156,7 @@ def test_a_source_goes_on_with_a_server_that_has_the_same_transactions(
 def test_a_source_does_not_go_on_with_a_server_that_has_fewer(
     server: HeadwaterServer, primary: Database, replica: Database
 ) -> None:
-    replica.server.run(*STOP[replica.server.flavour])
+    leave(replica.server)
     with source(server, primary) as here:
         primary.run("INSERT INTO t VALUES (3, 'three')")
         here.follows("t")
@@ -128,9 +167,10 @@ def test_a_source_does_not_go_on_with_a_server_that_has_fewer(
 
 
 def test_a_source_does_not_go_on_with_a_server_of_another_history(
-    server: HeadwaterServer, primary: Database
+    server: HeadwaterServer, request: pytest.FixtureRequest, primary: Database
 ) -> None:
-    with running(primary.server.flavour, "--server-id=3") as stranger, source(server, primary) as here:
+    stranger: MysqlServer = request.getfixturevalue(primary.server.flavour)
+    with source(server, primary) as here:
         other = Database(stranger)
         stranger.run(
             f"CREATE DATABASE {primary.name}",
@@ -143,40 +183,34 @@ def test_a_source_does_not_go_on_with_a_server_of_another_history(
         here.run("ALTER SOURCE src RESYNC")
         here.database = seen_from(stranger, primary)
         here.follows("t")
+        stranger.run(f"DROP DATABASE {primary.name}")
+        other.close()
 
 
 def test_copies_and_the_log_pass_an_encrypted_way(
-    server: HeadwaterServer, flavour: Flavour, tmp_path_factory: pytest.TempPathFactory
+    server: HeadwaterServer, primary: Database, authority: Authority
 ) -> None:
-    authority = Authority(tmp_path_factory.mktemp("authority"), "one")
-    signed = authority.sign("localhost", names=("localhost",))
-    files = {"ca.crt": authority.certificate, "server.crt": signed.certificate, "server.key": signed.key}
-    with running(
-        flavour,
-        *("--ssl-ca=ca.crt", "--ssl-cert=server.crt", "--ssl-key=server.key"),
-        "--require-secure-transport=OFF",
-        files={name: text.encode() for name, text in files.items()},
-    ) as upstream:
-        database = Database(upstream)
-        database.run(*TABLES)
-        here = Following(server, database)
-        try:
-            database.run(f"ALTER USER {database.user}@'%' REQUIRE SSL")
-            here.run(
-                "ALTER CONNECTION my SET (HOST 'localhost', SSL MODE 'VERIFY_IDENTITY',"
-                f" SSL CERTIFICATE AUTHORITY '{authority.certificate}')"
-            )
-            here.create_source()
-            here.create_table("t")
-            database.run("INSERT INTO t SELECT id + 10, REPEAT(a, 3) FROM t", "DELETE FROM t WHERE id = 1")
-            here.follows("t")
-        finally:
-            here.close()
+    here = Following(server, primary)
+    try:
+        primary.run(f"ALTER USER {primary.user}@'%' REQUIRE SSL")
+        here.run(
+            "ALTER CONNECTION my SET (HOST 'localhost', SSL MODE 'VERIFY_IDENTITY',"
+            f" SSL CERTIFICATE AUTHORITY '{authority.certificate}')"
+        )
+        here.create_source()
+        here.create_table("t")
+        primary.run("INSERT INTO t SELECT id + 10, REPEAT(a, 3) FROM t", "DELETE FROM t WHERE id = 1")
+        here.follows("t")
+    finally:
+        here.close()
 
 
-@pytest.mark.parametrize("flavour", ["mariadb"], scope="module")
-def test_a_way_that_falls_silent_is_told_and_gone_again(server: HeadwaterServer, primary: Database) -> None:
-    with Proxy(primary.server.port) as proxy, source(server, primary) as here:
+def test_a_way_that_falls_silent_is_told_and_gone_again(
+    server: HeadwaterServer, mariadb: MysqlServer
+) -> None:
+    primary = Database(mariadb)
+    primary.run(*TABLES)
+    with closing(primary), Proxy(mariadb.port) as proxy, source(server, primary) as here:
         here.run(f"ALTER CONNECTION my SET (PORT {proxy.port})")
         primary.run("INSERT INTO t VALUES (5, 'five')")
         here.follows("t")

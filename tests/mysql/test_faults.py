@@ -1,7 +1,7 @@
 """What breaks between a source and its upstream is said and overcome; nothing is lost or doubled.
 
-Method: servers of this module's own, and a server of ours that others share; something is done to the
-upstream, and the tables must come to equal it, or say what they cannot follow.
+Method: real servers, and one of ours; something is done to the upstream, and the tables must come to equal
+it, or say what they cannot follow.
 """
 
 from __future__ import annotations
@@ -16,26 +16,18 @@ import pytest
 from tests.mysql.database import Database
 from tests.mysql.following import Following, following
 from tests.mysql.randomized import Far
-from tests.support.mysql import FLAVOURS, MysqlServer, running
+from tests.support.mysql import MysqlServer
 from tests.support.server import HeadwaterServer, eventually
 
 TABLE = "CREATE TABLE t (id int PRIMARY KEY, a varchar(20), b int)"
 FILLED = "INSERT INTO t VALUES (1, 'one', 1), (2, 'two', 2), (3, 'three', 3)"
 
 
-@pytest.fixture(scope="module", params=FLAVOURS)
-def breakable(request: pytest.FixtureRequest) -> Iterator[MysqlServer]:
-    """Servers that may be killed."""
-    with running(request.param) as server:
-        yield server
-
-
 @pytest.fixture
-def shop(breakable: MysqlServer) -> Iterator[Database]:
-    made = Database(breakable)
+def shop(mortal_upstream: MysqlServer) -> Iterator[Database]:
+    made = Database(mortal_upstream)
     yield made
-    made.session = breakable.connect()
-    made.session.select_db(made.name)
+    again(made)
     made.close()
 
 
@@ -297,7 +289,7 @@ def test_a_log_that_was_thrown_away_and_has_come_as_far_again_ends_the_source(
         here.follows("t")
 
 
-@pytest.mark.parametrize("breakable", ["mariadb"], indirect=True)  # MySQL's may come in any order
+@pytest.mark.parametrize("mortal_upstream", ["mariadb"], indirect=True)  # MySQL's may come in any order
 def test_a_number_that_does_not_rise_ends_the_source_until_it_begins_anew(
     server: HeadwaterServer, shop: Database
 ) -> None:
@@ -352,7 +344,7 @@ def test_changes_that_were_purged_end_the_source_until_it_begins_anew(
         here.follows("t")
 
 
-@pytest.mark.parametrize("breakable", ["mysql"], indirect=True)  # MariaDB has nothing of the kind
+@pytest.mark.parametrize("mortal_upstream", ["mysql"], indirect=True)  # MariaDB has nothing of the kind
 def test_transactions_that_were_never_in_the_log_end_the_source(
     server: HeadwaterServer, shop: Database
 ) -> None:

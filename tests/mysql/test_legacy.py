@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import psycopg
 import pytest
 
 from tests.mysql.database import Database
 from tests.mysql.following import Following
-from tests.support.mysql import MysqlServer, running
+from tests.support.mysql import MysqlServer
 from tests.support.server import HeadwaterServer, eventually
 
 PREFIX = "MYSQL source validation: "
@@ -106,39 +105,22 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(client: Following, databas
 
 
 def test_a_log_without_names_feeds_a_legacy_source_by_places(
-    server: HeadwaterServer, upstream: MysqlServer
+    client: Following, database: Database, without_names: None
 ) -> None:
-    with running(upstream.flavour, "--binlog-row-metadata=MINIMAL") as other:
-        database = Database(other)
-        database.run(*TABLES)
-        client = Following(server, database)
-        try:
-            client.run(
-                "CREATE SOURCE s FROM MYSQL CONNECTION my (TEXT COLUMNS (t.e), EXCLUDE COLUMNS (t.name))"
-                " FOR TABLES (t, u) WITH (TIMESTAMP INTERVAL '100ms')"
-            )
-            database.run(
-                "INSERT INTO t VALUES (2, 'two', 'bad')",
-                "ALTER TABLE t ADD COLUMN later INT UNSIGNED",
-                "INSERT INTO t VALUES (3, 'three', 'good', 4294967295)",
-                "DELETE FROM t WHERE id = 1",
-            )
-            eventually(lambda: client.rows("SELECT * FROM t ORDER BY id") == [(2, "bad"), (3, "good")])
-            database.run(
-                "ALTER TABLE t ADD COLUMN before_all INT FIRST", "INSERT INTO u VALUES (2, 'z', 'z')"
-            )
-            eventually(lambda: client.rows("SELECT count(*) FROM u") == [(2,)])
-
-            def ended() -> bool:
-                with pytest.raises(psycopg.Error, match="incompatible schema change: column id in table t"):
-                    client.rows("SELECT * FROM t")
-                return True
-
-            eventually(ended)
-        finally:
-            server.query(f"DROP SCHEMA {client.schema} CASCADE")
-            client.session.close()
-            database.close()
+    client.run(
+        "CREATE SOURCE s FROM MYSQL CONNECTION my (TEXT COLUMNS (t.e), EXCLUDE COLUMNS (t.name))"
+        " FOR TABLES (t, u) WITH (TIMESTAMP INTERVAL '100ms')"
+    )
+    database.run(
+        "INSERT INTO t VALUES (2, 'two', 'bad')",
+        "ALTER TABLE t ADD COLUMN later INT UNSIGNED",
+        "INSERT INTO t VALUES (3, 'three', 'good', 4294967295)",
+        "DELETE FROM t WHERE id = 1",
+    )
+    eventually(lambda: client.rows("SELECT * FROM t ORDER BY id") == [(2, "bad"), (3, "good")])
+    database.run("ALTER TABLE t ADD COLUMN before_all INT FIRST", "INSERT INTO u VALUES (2, 'z', 'z')")
+    eventually(lambda: client.rows("SELECT count(*) FROM u") == [(2,)])
+    assert "incompatible schema change: column id in table t" in client.error_of("t")
 
 
 QUERIES = (
@@ -149,32 +131,32 @@ QUERIES = (
 )
 
 
-def test_the_migration_keeps_what_could_be_read(own_server: HeadwaterServer, mysql: MysqlServer) -> None:
-    server, database = own_server.start(), Database(mysql)
+def test_the_migration_keeps_what_could_be_read(mortal_server: HeadwaterServer, mysql: MysqlServer) -> None:
+    server, database = mortal_server, Database(mysql)
     database.run(*TABLES)
+    here = Following(server, database)
     try:
-        for text in (
-            database.create_secret,
-            f"CREATE CONNECTION my TO MYSQL ({database.connection})",
+        here.run(
             "CREATE SOURCE s FROM MYSQL CONNECTION my (TEXT COLUMNS (t.e))"
             f" FOR TABLES ({database.name}.t AS first, u, w) WITH (RETAIN HISTORY FOR '1h')",
             "CREATE VIEW joined AS SELECT f.name, f.e, u.x FROM first f JOIN u USING (id)",
-        ):
-            server.query(text)
-        before = [server.query(text) for text in QUERIES]
-        names = server.query("SELECT name FROM mz_objects WHERE id LIKE 'u%' ORDER BY name")
+        )
+        before = [here.rows(text) for text in QUERIES]
+        names = here.names()
         server.operate("ALTER SYSTEM SET force_source_table_syntax = on")
         server.kill_environment()
         server.kill_cluster()
         database.run("INSERT INTO w VALUES (4)")
         server.start()
-        assert server.query("SELECT name FROM mz_objects WHERE id LIKE 'u%' ORDER BY name") == names
-        eventually(lambda: server.query("SELECT count(*) FROM w") == [(4,)], within_s=120)
+        here.session = here.connect()
+        assert here.names() == names
+        eventually(lambda: here.rows("SELECT count(*) FROM w") == [(4,)], within_s=120)
         database.run("DELETE FROM w WHERE id = 4")
-        eventually(lambda: server.query("SELECT count(*) FROM w") == [(3,)], within_s=120)
-        assert [server.query(text) for text in QUERIES] == before
-        assert "TEXT COLUMNS = (e)" in server.query("SHOW CREATE TABLE first")[0][1]
-        assert "FOR TABLE" not in server.query("SHOW CREATE SOURCE s")[0][1]
+        eventually(lambda: here.rows("SELECT count(*) FROM w") == [(3,)], within_s=120)
+        assert [here.rows(text) for text in QUERIES] == before
+        assert "TEXT COLUMNS = (e)" in here.rows("SHOW CREATE TABLE first")[0][1]
+        assert "FOR TABLE" not in here.rows("SHOW CREATE SOURCE s")[0][1]
     finally:
-        server.stop()
+        server.operate("ALTER SYSTEM SET force_source_table_syntax = off")
+        here.close()
         database.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.mysql.database import PASSWORD, Database
-from tests.support.mysql import FLAVOURS, MysqlServer, running
+from tests.support.mysql import MysqlServer, running
 
 
 def test_a_server_is_the_one_that_was_asked_for(upstream: MysqlServer) -> None:
@@ -22,15 +22,21 @@ def test_a_reader_logs_in_with_its_password(database: Database) -> None:
     session.close()
 
 
-def test_a_server_that_was_killed_has_what_was_committed(mariadb: MysqlServer) -> None:
-    with running(mariadb.flavour) as server:
-        server.run("CREATE DATABASE kept", "CREATE TABLE kept.t (a INT)", "INSERT INTO kept.t VALUES (1)")
-        server.kill()
-        server.resume()
-        assert server.run("SELECT a FROM kept.t") == [(1,)]
+def test_a_server_that_was_killed_has_what_was_committed(mortal_upstream: MysqlServer) -> None:
+    mortal_upstream.run(
+        "CREATE DATABASE kept", "CREATE TABLE kept.t (a INT)", "INSERT INTO kept.t VALUES (1)"
+    )
+    mortal_upstream.kill()
+    mortal_upstream.resume()
+    assert mortal_upstream.run("SELECT a FROM kept.t") == [(1,)]
+    mortal_upstream.run("DROP DATABASE kept")
+
+
+def test_each_server_has_an_identity_of_its_own(mysql: MysqlServer, mortal_mysql: MysqlServer) -> None:
+    assert mysql.run("SELECT @@server_uuid") != mortal_mysql.run("SELECT @@server_uuid")
+
+
+def test_nothing_is_left_of_a_server_that_was_stopped() -> None:
+    with running("mariadb") as server:
+        assert server.directory.exists()
     assert not server.directory.exists()
-
-
-def test_each_server_has_an_identity_of_its_own() -> None:
-    with running(FLAVOURS[0]) as one, running(FLAVOURS[0]) as other:
-        assert one.run("SELECT @@server_uuid") != other.run("SELECT @@server_uuid")
