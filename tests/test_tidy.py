@@ -81,7 +81,8 @@ CATCH_ALL_HOMES: dict[str, str] = {
     "headwater/coordinator/hubs.py": "a hub's loop: those who wait for it are told",
     "headwater/coordinator/widening.py": "a table that cannot be cut over stays as it was; others are",
     "headwater/storage/loops.py": "loops of the environment begin again, and the log says why",
-    "headwater/sources/kafka/unforeseen.py": "decoding: a bug is of a message or a table; others go on",
+    "headwater/sources/unforeseen.py": "decoding: a bug is of a message or a table; others go on",
+    "headwater/sources/flawed.py": "the same, of values",
     "headwater/sources/mysql/reader.py": "the receiving thread: whatever ends it is told to the next tick",
     "headwater/sources/postgres/reader.py": "the receiving thread: whatever ends it is told to the next tick",
 }
@@ -127,7 +128,7 @@ KIND_HOMES: dict[str, tuple[tuple[str, ...], str]] = {
 }
 
 # Folders whose modules never import each other, but for those that are there for all; what two need moves up.
-OF_LOGS = ("spooled", "stretches", "unshown", "flawed", "patience")
+OF_LOGS = ("spooled", "stretches", "unshown", "unforeseen", "flawed", "patience")
 APART: dict[str, tuple[str, ...]] = {
     "headwater/sql/statements": (),
     "headwater/coordinator/sequence": (),

@@ -130,6 +130,7 @@ class Backfill:
         self._exports = {export.table_id: export for export in exports}
         self._host = host
         self._working: set[str] = set()  # tables that are being read or made Delta tables
+        self._doubted: dict[str, int] = {}  # by table, how often in a row what nobody foresaw has come
         self._phase: Preparing | Offered | Joined | Refused = Preparing()
         self._taking = threading.Lock()  # whoever has it decides what becomes of the offer
         self._answered = threading.Event()  # the offer is not open any more
@@ -331,7 +332,9 @@ class Backfill:
     def _read_all(self, prepared: SnapshotPoint, joined: Joined, claim: str) -> bool:
         exports = list(self._exports.values())
         self._working = {export.table_id for export in exports}
-        snapshots = Snapshots(self._shared, self._host, self._exports.__contains__, self._stopping, claim)
+        snapshots = Snapshots(
+            *(self._shared, self._host, self._exports.__contains__, self._stopping, claim, self._doubted)
+        )
         states = snapshots.read(prepared, joined.points, exports)
         if states is None:
             return False

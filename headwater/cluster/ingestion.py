@@ -404,8 +404,8 @@ class Ingestion:
             files, found = gather(written)
             came = received(written)
             self.tallies.defective(came)
-            self._check_believable(found)
             errors = {**found, **stopped}
+            self._check_believable(errors)
             files = {id_: kept for id_, kept in files.items() if id_ not in errors}
             failpoint("ingestion.before_append")
             self.standing.append(ts, reached, files, errors, looked.seen)
@@ -440,6 +440,9 @@ class Ingestion:
         self._checked_s = now_s
         joining, again = self.members.joining, self.members.read_again()
         found = reader.check((*self.members.followed(), *again, *joining.values()))
+        if any(error.doubtful for error in found.values()):
+            self._checked_s = NEVER_S
+            found = {id_: error for id_, error in found.items() if not error.doubtful or id_ not in joining}
         # What is to be read, again or for the first time, is not hindered by what reading heals.
         unread = joining.keys() | self.members.waiting
         errors = {id_: error for id_, error in found.items() if id_ not in unread or not error.heals}

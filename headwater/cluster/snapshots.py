@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from headwater.cluster.compare import CompareTask
 from headwater.cluster.difference import DifferenceTask
 from headwater.cluster.donors import places_in
-from headwater.cluster.jobs import Pool
+from headwater.cluster.jobs import SEE_LOG, Pool
 from headwater.cluster.shared import Shared
 from headwater.cluster.tasks import (
     CopyTask,
@@ -37,6 +37,7 @@ from headwater.core.change import FileEntry, ReadPlan
 from headwater.core.errors import DefiniteError, TransientError
 from headwater.core.limits import (
     DELTA_COMMITS_CONCURRENT_MAX,
+    DOUBTFUL_TRIES,
     FOLD_TASK_MEMORY_BYTES,
     LOST_ROWS_SHOWN_MAX,
     SNAPSHOT_CHUNK_ROWS,
@@ -47,6 +48,7 @@ from headwater.observe.failpoints import failpoint
 from headwater.persist.ledger import Filled
 from headwater.persist.state import commit_state
 from headwater.sources.contract import Export, SnapshotChunk, SnapshotPoint
+from headwater.sources.unforeseen import Ended
 
 if TYPE_CHECKING:
     from headwater.cluster.backfill import Host
@@ -113,12 +115,15 @@ class Snapshots:
         wanted: Callable[[str], bool],
         stopping: threading.Event,
         claim: str,
+        doubted: dict[str, int],
     ) -> None:
         self._shared = shared
         self._claim = claim  # on all that is written, until the tables are readable
         self._host = host
         self._wanted = wanted  # whether a table has not been dropped meanwhile
         self._stopping = stopping
+        self._doubted = doubted  # how often in a row a table's chunks had an error that nobody foresaw
+        self._doubtful: dict[str, DefiniteError] = {}  # this time
 
     def read(
         self, prepared: SnapshotPoint, points: Mapping[str, Point], exports: Iterable[Export]
@@ -128,6 +133,7 @@ class Snapshots:
         tables = [table for table in begun if table is not None]
         if not self._fetch(tables):
             return None
+        self._settle_doubts(tables)
         prepared.held()
         with ThreadPoolExecutor(DELTA_COMMITS_CONCURRENT_MAX, "delta") as pool:
             states = pool.map(self._committed, [table for table in tables if self._is_wanted(table)])
@@ -176,7 +182,7 @@ class Snapshots:
         with ThreadPoolExecutor(width, "chunk") as pool:
             while waiting or running:
                 while waiting and len(running) < width and not self._stopping.is_set():
-                    group = [(t, c) for t, c in waiting.popleft() if self._is_wanted(t) and not t.failed]
+                    group = [(t, c) for t, c in waiting.popleft() if self._goes_on(t)]
                     if group:
                         running[pool.submit(self._run, group)] = group
                 if not running:
@@ -184,6 +190,21 @@ class Snapshots:
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     self._finished(running.pop(future), future.result())
         return not self._stopping.is_set()
+
+    def _goes_on(self, table: Table) -> bool:
+        return self._is_wanted(table) and not table.failed and table.export.table_id not in self._doubtful
+
+    def _settle_doubts(self, tables: list[Table]) -> None:
+        """TransientError unless what nobody foresaw has come so often that it ends its tables."""
+        now = {id_: self._doubted.get(id_, 0) + 1 for id_ in self._doubtful}
+        self._doubted.clear()
+        self._doubted.update(now)
+        for id_, error in self._doubtful.items():
+            if self._doubted[id_] < DOUBTFUL_TRIES:
+                raise TransientError(f"{self._host.source_type.namespace}: {error.message}", SEE_LOG)
+        for table in tables:
+            if table.export.table_id in self._doubtful:
+                self._poison(table, self._doubtful[table.export.table_id])
 
     def _run(self, group: Group) -> list[Any]:
         tasks = tuple(self._task(chunk, table.joined_ts) for table, chunk in group)
@@ -198,6 +219,9 @@ class Snapshots:
             if isinstance(result, DefiniteError):
                 if not table.failed:
                     self._poison(table, result)
+            elif isinstance(result, Ended):
+                self._host.tallies.defective({table.export.table_id: result.told})
+                self._doubtful.setdefault(table.export.table_id, result.error)
             else:
                 written.append((table.export.table_id, table.point, chunk.index, result))
                 table.done.append(result)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import duckdb
@@ -48,6 +49,7 @@ from headwater.persist.secrets import SecretStore
 from headwater.persist.store import DataStore
 from headwater.sources import SOURCE_TYPES
 from headwater.sources.contract import Export, ReadChunk, ReadPart, Reset, SnapshotChunk
+from headwater.sources.unforeseen import Ended, attempted, end_of
 
 _BATCH_ROWS_MAX = 122_880
 _PART_SEQUENCES = 2**40
@@ -109,7 +111,7 @@ class _Changes:
         if isinstance(found, DefiniteError):
             self._errors.setdefault(id_, found)
         elif isinstance(found, Received):
-            self._told[id_] = found
+            self._told[id_] = self._told.get(id_, Received()) + found
         elif isinstance(found, Reset):
             self._batches[id_] = []
             self._resets.add(id_)
@@ -137,10 +139,19 @@ class _Changes:
                 continue
             export = self._exports[id_]
             path = change_file(id_, task.ts, task.part.index, task.claim)
-            stamped = (stamp(batch, export, task.ts, task.part.index) for batch in held)
-            file = write_file(task.store, path, stamped, change_schema(export.stored))
+            file = attempted(partial(self._file, export, path, held))
+            if isinstance(file, Exception):
+                ended = end_of(export, file, "changes were written")
+                self._errors[id_] = ended.error
+                self._told[id_] = self._told.get(id_, Received()) + ended.told
+                continue
             self._files.setdefault(id_, []).append(replace(file, resets=id_ in self._resets))
             self._resets.discard(id_)
+
+    def _file(self, export: Export, path: str, held: Sequence[pa.RecordBatch]) -> FileEntry:
+        task = self._task
+        stamped = (stamp(batch, export, task.ts, task.part.index) for batch in held)
+        return write_file(task.store, path, stamped, change_schema(export.stored))
 
 
 def stamp(batch: pa.RecordBatch, export: Export, ts: int, index: int) -> pa.RecordBatch:
@@ -257,14 +268,14 @@ def in_state(batches: Iterator[pa.RecordBatch], export: Export, ts: int) -> Iter
 class GroupTask:
     """Small tasks of several tables of a source, one after the other.
 
-    A definite error is that of one table alone.
+    A definite error is that of one table alone, and so is one that nobody foresaw.
     """
 
     source_id: str
     tasks: tuple[SnapshotTask | CopyTask, ...]
 
-    def run(self) -> list[FileEntry | DefiniteError]:
-        results: list[FileEntry | DefiniteError] = []
+    def run(self) -> list[FileEntry | DefiniteError | Ended]:
+        results: list[FileEntry | DefiniteError | Ended] = []
         with ExitStack() as stack:
             readers: dict[str, ReadChunk] = {}
             for task in self.tasks:
@@ -279,7 +290,9 @@ class GroupTask:
                             StoredAnswers(task.store, self.source_id),
                         )
                         readers[kind] = stack.enter_context(SOURCE_TYPES[kind].reading(secrets, answers))
-                    results.append(task.run(readers[kind]))
+                    read = readers[kind]
+                    made = attempted(partial(task.run, read))
+                    results.append(end_of(task.chunk.export, made) if isinstance(made, Exception) else made)
                 except DefiniteError as error:
                     results.append(error)
         return results

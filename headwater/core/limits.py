@@ -18,6 +18,9 @@ RETRY_DELAY_S_MIN = 0.25
 RETRY_DELAY_S_MAX = 5.0
 DOUBTFUL_TRIES = 5
 """So often in a row an error that nobody foresaw has to come until it ends its table."""
+VALUES_UNFORESEEN_MAX = 16
+"""At so many values of a column in a batch a conversion may fail as nobody foresaw, and they are to blame; at
+more, it is the table."""
 DEFECTS_TOLD_MAX = 4
 """Of errors in one piece of work that nobody foresaw, how many the log tells where they came about."""
 REFERENCE_CHECK_S = 15.0

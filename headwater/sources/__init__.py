@@ -11,6 +11,7 @@ What several kinds need and none of them owns stands beside them:
     unshown.py                       transactions that have arrived and do not show upstream yet
     patience.py                      waiting for a server that may not be heard any more
     flawed.py                        values that cannot be stored
+    unforeseen.py                    errors of one table that nobody foresaw
 
 A new kind of source is one folder and one line in `_PACKAGES`.  A kind may also come with another
 distribution that is installed beside this one: an entry point in the group `headwater.sources` that

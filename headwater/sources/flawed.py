@@ -1,7 +1,8 @@
 """Values of an upstream that cannot be stored: found among a column's, and told of row by row.
 
 A column is converted as a whole.  Only if that fails is it halved, again and again, until what cannot be
-converted stands alone: a column without such values costs nothing, one with a few costs little.
+converted stands alone: a column without such values costs nothing, one with a few costs little.  Errors that
+nobody foresaw are of their values as well, unless they are many.
 
 Not here: what is done about them (core/flaws.py).
 """
@@ -9,6 +10,7 @@ Not here: what is done about them (core/flaws.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
@@ -16,27 +18,60 @@ import pyarrow as pa
 from headwater.core import flaws
 from headwater.core.errors import DefiniteError, UserError
 from headwater.core.flaws import Flaw, Flaws
+from headwater.core.limits import DEFECTS_TOLD_MAX, VALUES_UNFORESEEN_MAX
 from headwater.sources.contract import Export
+from headwater.sources.unforeseen import OF_OTHERS, named, where
 
 _VALUE_SHOWN_MAX: Final = 60
+_FORESEEN: Final = (UserError, pa.ArrowInvalid)
 Convert = Callable[[pa.Array], pa.Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Defect(Flaw):
+    """A value at which the conversion has a defect, and where."""
+
+    where: str
 
 
 def as_far(
     array: pa.Array, convert: Convert, type_: pa.DataType, shown: Callable[[pa.Array], str]
 ) -> tuple[pa.Array, dict[int, Flaw]]:
     """What `convert` makes of the values; NULL where it cannot, and by place what was there and why not."""
+    return _as_far(array, convert, type_, shown, [VALUES_UNFORESEEN_MAX])
+
+
+def _as_far(
+    array: pa.Array,
+    convert: Convert,
+    type_: pa.DataType,
+    shown: Callable[[pa.Array], str],
+    left: list[int],  # how many more values may be to blame for what nobody foresaw
+) -> tuple[pa.Array, dict[int, Flaw]]:
     try:
         return convert(array), {}
-    except (UserError, pa.ArrowInvalid) as error:
+    except OF_OTHERS:
+        raise
+    except Exception as error:
+        if not len(array):
+            raise
         if len(array) == 1:
-            value = shown(array)
-            return pa.nulls(1, type_), {0: Flaw(value, _reason(error, value))}
+            if not isinstance(error, _FORESEEN):
+                left[0] -= 1
+                if left[0] < 0:
+                    raise
+            return pa.nulls(1, type_), {0: _flaw(error, shown(array))}
     middle = len(array) // 2
-    halves = [as_far(half, convert, type_, shown) for half in (array[:middle], array[middle:])]
-    (before, left), (after, right) = halves
+    halves = [_as_far(half, convert, type_, shown, left) for half in (array[:middle], array[middle:])]
+    (before, first), (after, second) = halves
     values = pa.concat_arrays([before.cast(type_), after.cast(type_)])
-    return values, left | {middle + place: flaw for place, flaw in right.items()}
+    return values, first | {middle + place: flaw for place, flaw in second.items()}
+
+
+def _flaw(error: Exception, value: str) -> Flaw:
+    if isinstance(error, _FORESEEN):
+        return Flaw(value, _reason(error, value))
+    return Defect(value, f"internal error: {named(error)}", where(error))
 
 
 def _reason(error: Exception, value: str) -> str:
@@ -53,6 +88,7 @@ class RowFlaws:
         self._rows: dict[int, dict[str, Flaw]] = {}
         self._keys: dict[int, bytes] = {}
         self._key = export.relation.keys[0] if export.discipline == "keyed" else ()
+        self.defects: tuple[str, ...] = ()  # where errors came about that nobody foresaw
 
     def add(self, position: int, found: Mapping[int, Flaw], texts: pa.Array | None = None) -> None:
         """Of the column at this place of the table: flaws by row; `texts`: what the upstream sent, where a
@@ -60,6 +96,8 @@ class RowFlaws:
         name = self._export.relation.columns[position].name
         for row, flaw in found.items():
             self._rows.setdefault(row, {})[name] = flaw
+            if isinstance(flaw, Defect):
+                self.defects = (*self.defects, flaw.where)[:DEFECTS_TOLD_MAX]
         if found and position in self._key:
             self._add_to_keys(position, found, texts)
 
@@ -95,7 +133,8 @@ class RowFlaws:
         value = flaw.value if len(flaw.value) <= _VALUE_SHOWN_MAX else f"{flaw.value[:_VALUE_SHOWN_MAX]}..."
         column = f'column "{self._export.columns[place]}", part of the key,'
         message = f'value "{value}" of {column} cannot be stored: {flaw.why}'
-        return DefiniteError(".".join(self._export.reference), position(row), message)
+        doubtful = isinstance(flaw, Defect)
+        return DefiniteError(".".join(self._export.reference), position(row), message, doubtful=doubtful)
 
     def __bool__(self) -> bool:
         return bool(self._rows)

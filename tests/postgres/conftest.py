@@ -9,6 +9,7 @@ import pytest
 from psycopg import sql
 
 from headwater.core.clock import unique_name
+from tests.kinds import install
 from tests.support.database import Database
 from tests.support.dying import DyingServer
 from tests.support.postgres import PostgresServer, running
@@ -75,8 +76,12 @@ def breakable_postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture(scope="session")
 def breakable_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DyingServer]:
-    """A server that may be killed, with a source `beside` that has nothing to do with any upstream."""
-    made = DyingServer(tmp_path_factory.mktemp("faults"))
+    """A server that may be killed, with a source `beside` that has nothing to do with any upstream.
+
+    It has decoders that raise errors (tests/kinds/planted).
+    """
+    planted = install(tmp_path_factory.mktemp("site") / "packages", "tests.kinds.planted")
+    made = DyingServer(tmp_path_factory.mktemp("faults"), planted)
     try:
         made.start()
         made.query(

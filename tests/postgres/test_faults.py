@@ -88,6 +88,42 @@ def test_an_upstream_that_restarts_or_dies_is_followed_on(
         assert len(here.slots()) == 1
 
 
+# What nobody foresaw
+
+
+@pytest.mark.timeout(300)
+def test_an_error_nobody_foresaw_stays_with_its_value_or_its_table(
+    server: HeadwaterServer, database: Faulty
+) -> None:
+    """The server's jsonb has a defect (tests/kinds/planted)."""
+    tables = ("good", "few", "many", "filled")
+    database.run(*(f"CREATE TABLE {name} (id int PRIMARY KEY, doc jsonb)" for name in tables))
+    broken = """INSERT INTO {} SELECT n, '{{"break": 1}}' FROM generate_series(1, {}) n"""
+    database.run(broken.format("filled", 40))
+    with source(server, database, "good", "few", "many") as here:
+        database.run(
+            broken.format("few", 1), broken.format("many", 40), """INSERT INTO good VALUES (1, '{"a": 1}')"""
+        )
+        here.follows("good")
+        said = here.value_error_of("few")
+        assert """value "{"break": 1}" of column "doc" in row (id)=(1)""" in said
+        assert "cannot be stored: internal error: KeyError: 'planted'" in said
+        told = "internal error while changes were decoded: KeyError: 'planted'"
+        check_failed(here, "many", told)
+        database.run("INSERT INTO good VALUES (2)", "UPDATE few SET doc = '{}' WHERE id = 1")
+        here.follows("good")
+        here.follows("few")
+        # A table that cannot be filled ends as well; what was made with it does not wait for it.
+        here.run("BEGIN")
+        for name in ("filled", "good"):
+            here.create_table(f"{name}_too", name, "TEXT COLUMNS (doc)" if name == "good" else "")
+        here.run("COMMIT")
+        check_failed(here, "filled_too", told)
+        assert here.value("SELECT count(*) FROM good_too") == 2
+        check_running(here, "src")
+        assert "in _breaking_from_text" in server.log_tail(10_000), "the log says where"
+
+
 # The way to it
 
 

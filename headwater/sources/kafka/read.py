@@ -29,7 +29,8 @@ from headwater.sources.kafka.consume import Messages, Stretch, Truncated, consum
 from headwater.sources.kafka.reader import ANOTHER_TABLE
 from headwater.sources.kafka.rows import Rows
 from headwater.sources.kafka.topic import Topic, describe
-from headwater.sources.kafka.unforeseen import attempted, ended
+from headwater.sources.kafka.unforeseen import ended
+from headwater.sources.unforeseen import attempted
 
 Found: TypeAlias = pa.RecordBatch | Reset | Received | DefiniteError
 

@@ -4,49 +4,34 @@
     on many of them      or wherever else changes are made: the table ends, once that has come several times
     on the machine       no memory, no file, a module that cannot be loaded: nobody's, and tried again
 
-Decoders raise nothing (decode/contract.py), so each of these is a defect.  Where it came about goes to the
-log by way of `Received`: a task has none.
+Decoders raise nothing (decode/contract.py), so each of these is a defect.
+
+Not here: what is the same for all kinds (sources/unforeseen.py).
 """
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final
 
 import pyarrow as pa
 
 from headwater.core.change import Received
-from headwater.core.errors import DefiniteError, InvariantViolation, TransientError
+from headwater.core.errors import DefiniteError
 from headwater.core.limits import KAFKA_UNFORESEEN_MAX
 from headwater.decode.contract import Decoded, Decoder
 from headwater.formats.arrow import arrow_type
 from headwater.sources.contract import Export
 from headwater.sources.kafka.consume import Messages, place_of
 from headwater.sources.kafka.schemas import PinnedFormat
+from headwater.sources.unforeseen import attempted, end_of, named, where
 
-_OF_OTHERS: Final = (
-    *(DefiniteError, InvariantViolation, TransientError),
-    *(ImportError, MemoryError, OSError),
-)
-"""What says itself whose it is, or that the machine is short of something."""
-_Made = TypeVar("_Made")
 _HINT: Final = (
     "A defect: the cluster's log says where. What the table had before can be read AS OF an earlier time."
     " With a version that can read these messages, ALTER SOURCE {source} RESYNC reads them again; or drop the"
     " table and create it with another FORMAT."
 )
-
-
-def attempted(make: Callable[[], _Made]) -> _Made | Exception:
-    """What is made; or the error that nobody foresaw."""
-    try:
-        return make()
-    except _OF_OTHERS:
-        raise
-    except Exception as error:
-        return error
 
 
 @dataclass(slots=True)
@@ -62,7 +47,7 @@ class Careful:
         if not isinstance(made, Exception):
             return made
         decoded = self._halved(messages, made, [KAFKA_UNFORESEEN_MAX])
-        self.defects.append(_where(made))
+        self.defects.append(where(made))
         return decoded
 
     def _halved(self, messages: pa.Array, error: Exception, left: list[int]) -> Decoded:
@@ -72,7 +57,7 @@ class Careful:
             if left[0] < 0:
                 raise error
             nulls = tuple(pa.nulls(len(messages), arrow_type(column.type)) for column in self.pinned.columns)
-            reason = f"{self.pinned.format.upper()}: internal error: {_named(error)}"
+            reason = f"{self.pinned.format.upper()}: internal error: {named(error)}"
             return Decoded(nulls, pa.array([reason] * len(messages), pa.string()))
         half = len(messages) // 2
         parts = [self._part(part, left) for part in (messages[:half], messages[half:])]
@@ -92,18 +77,10 @@ def ended(
     export: Export, found: Messages | None, error: Exception
 ) -> Iterator[tuple[Export, DefiniteError | Received]]:
     """What becomes of a table of which messages could not be made changes; None: of none at all."""
-    place, at = "", ""
+    place = "", ""
     if found is not None:
         partition, offset = place_of(found.found[0])
-        place, at = f"{partition}:{offset}", f" (from partition {partition}, offset {offset} on)"
-    message = f"internal error while messages were decoded: {_named(error)}{at}"
-    yield export, DefiniteError(".".join(export.reference), place, message, hint=_HINT, doubtful=True)
-    yield export, Received(defects=(_where(error),))
-
-
-def _named(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
-
-
-def _where(error: Exception) -> str:
-    return "".join(traceback.format_exception(error))
+        place = f"{partition}:{offset}", f" (from partition {partition}, offset {offset} on)"
+    made = end_of(export, error, "messages were decoded", place, _HINT)
+    yield export, made.error
+    yield export, made.told

@@ -99,8 +99,8 @@ def _received(segment: Segment, numbers: Integers, reset: int | None) -> Receive
 Places = list[int | None]
 """By column of a table: its place in a tuple; None: what is said of it does not matter."""
 
-Shapes = dict[int, list[tuple[int, RelationMessage]]]
-"""By table: from which message on it has which shape."""
+Shapes = dict[int, list[tuple[int, bytes]]]
+"""By table: from which message on it has which shape, as a Relation message says."""
 
 
 def _shapes(stretch: Stretch, before: Sequence[bytes]) -> Shapes:
@@ -113,8 +113,7 @@ def _shapes(stretch: Stretch, before: Sequence[bytes]) -> Shapes:
         if latest.get(oid) == message:
             continue  # the server says it again whenever it has looked again
         latest[oid] = message
-        relation = parse_relation(message)
-        shapes.setdefault(relation.oid, []).append((number, relation))
+        shapes.setdefault(int.from_bytes(oid), []).append((number, message))
     return shapes
 
 
@@ -130,19 +129,20 @@ class Decoder:
 
     def batches(
         self, export: Export, numbers: Integers, unsaid: frozenset[str] = frozenset()
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Iterator[pa.RecordBatch | Received]:
         """The changes that these messages are to a table; they say nothing of the columns in `unsaid`."""
         shapes = self.shapes.get(export.pinned.reference["oid"], [])
-        for index, (since, relation) in enumerate(shapes):
+        for index, (since, said) in enumerate(shapes):
             until = shapes[index + 1][0] if index + 1 < len(shapes) else len(self.stretch.kinds)
             mine = numbers[(numbers > since) & (numbers < until)]
             if not len(mine):
                 continue
+            relation = parse_relation(said)
             places = self._places(export, relation, mine, unsaid)
             self._check_identity(export, relation, mine)
             for start in range(0, len(mine), _BATCH_MESSAGES):
                 chosen = mine[start : start + _BATCH_MESSAGES]
-                yield self._batch(export, len(relation.columns), places, chosen)
+                yield from self._batch(export, len(relation.columns), places, chosen)
 
     def shown(self, point: Shown, numbers: Integers) -> pgoutput.Booleans:
         """Of each message, whether the snapshot of a point shows its transaction."""
@@ -176,7 +176,9 @@ class Decoder:
         """A definite error at a message."""
         return DefiniteError(".".join(export.reference), lsn_text(int(self.lsns[number])), message)
 
-    def _batch(self, export: Export, width: int, places: Places, numbers: Integers) -> pa.RecordBatch:
+    def _batch(
+        self, export: Export, width: int, places: Places, numbers: Integers
+    ) -> Iterator[pa.RecordBatch | Received]:
         came, came_from, went, went_from = self._came_and_went(export, width, places, numbers)
         rows = came.followed_by(went)
         which = np.concatenate((came_from, went_from))
@@ -199,10 +201,12 @@ class Decoder:
         sequence = (self.first + which) * 2
         sequence[:count] += 1  # an update takes the old row away before it brings the new one
         told = flaws.columns(len(which), lambda index: lsn_text(int(self.lsns[which[index]])))
-        return pa.RecordBatch.from_arrays(
+        yield pa.RecordBatch.from_arrays(
             [*arrays, *told, ops, pa.array(sequence)],
             schema=read_schema(export.kept, flawed=bool(flaws)),
         )
+        if flaws.defects:
+            yield Received(defects=flaws.defects)
 
     def _came_and_went(
         self, export: Export, width: int, places: Places, numbers: Integers

@@ -15,12 +15,18 @@ Not here: asking (inspect.py), pinning (pin.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from headwater.sources.contract import Pinned
+import psycopg
+import structlog
+
+from headwater.sources.contract import Export, Pinned
 from headwater.sources.postgres.altered import altered, what_happened
+from headwater.sources.unforeseen import attempted, named, where
+
+log = structlog.get_logger("postgres")
 
 PARTITIONED = "p"
 
@@ -154,10 +160,25 @@ UNLOGGED: Final = "table is UNLOGGED, so that its changes are missing"
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Why a table cannot go on as it is; `heals`: it can be brought up to date by reading it again."""
+    """Why a table cannot go on as it is.
+
+    `heals`: it can be brought up to date by reading it again; `doubtful`: it counts once it has come again.
+    """
 
     message: str
     heals: bool = True
+    doubtful: bool = False
+
+
+def judged(export: Export, judge: Callable[[], Doubt | None]) -> Doubt | None:
+    """Why a table cannot go on; an error that nobody foresaw is no other table's either."""
+    doubt = attempted(judge, psycopg.Error)
+    if not isinstance(doubt, Exception):
+        return doubt
+    log.error("table cannot be judged", table=export.table_id, defect=where(doubt))
+    return Doubt(
+        f"internal error while the table was looked at upstream: {named(doubt)}", heals=False, doubtful=True
+    )
 
 
 def changed(pinned: Pinned, current: Facts) -> Doubt | None:

@@ -34,6 +34,7 @@ import struct
 import threading
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -62,6 +63,7 @@ from headwater.sources.postgres.facts import (
     Doubt,
     Facts,
     changed,
+    judged,
     missing_publication,
     moved,
     went_back,
@@ -355,7 +357,8 @@ class PostgresReader:
             message = missing_publication(facts.publication_name)
         if message is not None:
             raise DefiniteError("", lsn_text(self._end), message, RESYNC)
-        return {export.table_id: why for export in exports if (why := changed(export.pinned, facts))}
+        doubts = {e.table_id: judged(e, partial(changed, e.pinned, facts)) for e in exports}
+        return {table_id: doubt for table_id, doubt in doubts.items() if doubt is not None}
 
     @staticmethod
     def _definite(
@@ -368,6 +371,7 @@ class PostgresReader:
                 doubts[export.table_id].message,
                 READ_AGAIN if doubts[export.table_id].heals else None,
                 doubts[export.table_id].heals,
+                doubts[export.table_id].doubtful,
             )
             for export in exports
             if export.table_id in doubts

@@ -40,7 +40,7 @@ from headwater.core.calendar import (
     DAYS_OF_400_YEARS,
     MOMENT_INFINITE,
 )
-from headwater.core.change import FLAWS
+from headwater.core.change import FLAWS, Received
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import DefiniteError, TransientError, UserError
 from headwater.core.flaws import Flaw
@@ -375,8 +375,13 @@ class Reading:
     def __exit__(self, *_: object) -> None:
         self._close()
 
-    def _read(self, chunk: SnapshotChunk) -> Iterator[pa.RecordBatch]:
+    def _read(self, chunk: SnapshotChunk) -> Iterator[pa.RecordBatch | Received]:
         pages: PageRange = chunk.details
+        for batch in self._batches(chunk, pages):
+            yield from _stored(chunk, pages, batch)
+
+    def _batches(self, chunk: SnapshotChunk, pages: PageRange) -> Iterator[pa.RecordBatch]:
+        """As they come."""
         try:
             session = self._connected(chunk, pages)
             with self._connection.cursor() as cursor:
@@ -389,7 +394,7 @@ class Reading:
                     if batch is None:
                         return
                     if batch.num_rows:
-                        yield _stored(chunk, pages, batch)
+                        yield batch
         # A stream that ends is Arrow's OSError, one that the driver does not understand Arrow's own.
         except (adbc_driver_manager.Error, OSError, pa.ArrowException) as error:
             raise trouble(error, _hint(error, chunk.options, pages.schema, pages.table)) from error
@@ -455,7 +460,9 @@ def _arrives_typed(type_: SqlType) -> bool:
     return type_.kind in _AS_IT_IS or type_.kind in ("date", "timestamp", "timestamptz")
 
 
-def _stored(chunk: SnapshotChunk, pages: PageRange, batch: pa.RecordBatch) -> pa.RecordBatch:
+def _stored(
+    chunk: SnapshotChunk, pages: PageRange, batch: pa.RecordBatch
+) -> Iterator[pa.RecordBatch | Received]:
     export = chunk.export
     _check_nulls(export, pages, batch)
     arrays, flaws = [], RowFlaws(export)
@@ -465,7 +472,9 @@ def _stored(chunk: SnapshotChunk, pages: PageRange, batch: pa.RecordBatch) -> pa
         arrays.append(values)
     told = flaws.columns(batch.num_rows, lambda _: lsn_text(chunk.point.at["until"]))
     fields = [*state_schema(export.kept), *([pa.field(FLAWS, pa.string())] if flaws else [])]
-    return pa.RecordBatch.from_arrays([*arrays, *told], schema=pa.schema(fields))
+    made = pa.RecordBatch.from_arrays([*arrays, *told], schema=pa.schema(fields))
+    yield made
+    yield Received(made.num_rows, made.nbytes, flaws.defects)
 
 
 def _as_far(array: pa.Array, type_: SqlType) -> tuple[pa.Array, dict[int, Flaw]]:

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import psycopg
@@ -31,7 +32,7 @@ from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.limits import REFERENCE_CHECK_S, UPSTREAM_LOOK_LOCK_S_MAX, UPSTREAM_VALIDATE_S_MAX
 from headwater.sources.contract import Export
 from headwater.sources.postgres import seen as traces
-from headwater.sources.postgres.facts import Doubt
+from headwater.sources.postgres.facts import Doubt, judged
 from headwater.sources.postgres.frontier import last_end, lsn_of
 from headwater.sources.postgres.identity import keyed_by, speaks_for_itself, switched, unsent
 from headwater.sources.postgres.pgoutput import RelationMessage
@@ -222,7 +223,7 @@ class Watch:
                     continue  # it was dropped, or is not to be seen yet: not ours to say
                 before = seen.get(id_, {})
                 judging = _Judging(connection, export, before, sight, notes, self.horizons.get(id_, 0))
-                doubt = judging.doubt(view.published, self.publication)
+                doubt = judged(export, partial(judging.doubt, view.published, self.publication))
                 if doubt is not None:
                     looked.doubts[id_] = doubt
                     looked.early |= judging.early
