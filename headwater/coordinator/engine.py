@@ -6,7 +6,8 @@ have their own, so that whoever asks for something small does not wait behind th
 be interrupted from the event loop: DuckDB hears of it between two vectors, kernels between two rows
 (kernels/stops.py).  One value may keep it for seconds, so whoever has stopped a query waits for it a
 moment only: it ends by itself, with nobody there, and has its thread until then.  Relations are handed
-in as table expressions over Parquet files or as Arrow tables under a name of their own.
+in as table expressions over Parquet files or as Arrow tables under a name of their own.  A query that has an
+internal error before its first rows is run once more, in a database where less is done to make it fast.
 
 DuckDB hands rows over by number, and a batch of them has room for 2 GiB of one column's values.  A result
 whose first rows have more is begun anew with fewer rows at a time; nobody has seen any of it then.
@@ -71,14 +72,18 @@ class Engine:
         """
         threads = self._for_files if files else self._for_others
         query = await self._query()
-        row_count = RESULT_BATCH_ROWS  # at a time
         try:
-            told = query.stop.told(sql)
-            for row_count in (RESULT_BATCH_ROWS, RESULT_WIDE_BATCH_ROWS, 1):
-                begun = await threads.begin(_start, query.lease, told, schema, tables, row_count)
-                reader, first = await query.ended(begun)
-                if first is not None:
-                    break
+            try:
+                reader, first = await query.begun(threads, sql, schema, tables)
+            except (duckdb.Error, OSError) as error:
+                if not _internal(error):
+                    raise
+                log.warn(
+                    "a query is run again, plainer", engine="duckdb", error=str(error).partition("\n")[0]
+                )
+                query.close()
+                query = await self._query(plain=True)
+                reader, first = await query.begun(threads, sql, schema, tables)
             for batch in first or ():
                 yield batch
             while reader is not None:
@@ -87,13 +92,14 @@ class Engine:
                     break
                 yield batch
         except (duckdb.Error, pa.ArrowException, OSError) as error:
-            refusal = no_room() if query.refused else translate(error, row_count, query.lease.account)
+            refusal = no_room() if query.refused else translate(error, query.row_count, query.lease.account)
             raise refusal from error
         finally:
             query.close()
 
-    async def _query(self) -> _Query:
-        return _Query(await self.databases.lease(memory.limited()), self._room, self.left)
+    async def _query(self, plain: bool = False) -> _Query:
+        lease = self.databases.lease_plain if plain else self.databases.lease
+        return _Query(await lease(memory.limited()), self._room, self.left)
 
     async def table(self, sql: str, schema: pa.Schema, tables: Mapping[str, pa.Table]) -> pa.Table:
         """The whole result at once."""
@@ -128,9 +134,22 @@ class _Query:
         self.lease = lease
         self.stop = Stop()
         self.refused = False  # there is no room for it in memory
+        self.row_count = RESULT_BATCH_ROWS  # at a time
         self._room = room
         self._left = left
         self._deaf: asyncio.Future[Any] | None = None  # what has not heard that it was stopped
+
+    async def begun(
+        self, threads: Turns, sql: str, schema: pa.Schema, tables: Mapping[str, pa.Table]
+    ) -> tuple[Any, list[pa.RecordBatch] | None]:
+        """Its first batches, and the reader if there are more."""
+        told = self.stop.told(sql)
+        for self.row_count in (RESULT_BATCH_ROWS, RESULT_WIDE_BATCH_ROWS, 1):
+            work = await threads.begin(_start, self.lease, told, schema, tables, self.row_count)
+            reader, first = await self.ended(work)
+            if first is not None:
+                break
+        return reader, first
 
     async def ended(self, begun: Begun) -> Any:
         """What a thread has made; if we are cancelled, it is interrupted, or taken back if not begun."""
@@ -240,6 +259,12 @@ def _next(reader: Any, schema: pa.Schema) -> pa.RecordBatch | None:
         return batch.select([])  # rows without columns: DuckDB had to be given one
     columns = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _internal(error: Exception) -> bool:
+    """Whether it is a defect of DuckDB, which its planner mostly makes."""
+    found = _ENGINE_ERROR.match(str(error))
+    return found is not None and found[1] == "INTERNAL"
 
 
 def translate(error: Exception, row_count: int = 1, account: Account | None = None) -> UserError:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from collections import Counter
 from pathlib import Path
 
+import duckdb
 import psycopg
 import pyarrow as pa
 import pytest
@@ -201,14 +203,46 @@ FOUND = (
 )
 
 
-def test_a_defect_of_the_engine_is_one_querys_error_and_nobody_elses(tmp_path: Path) -> None:
+def test_a_query_that_meets_a_defect_of_the_engine_is_run_again_without_what_has_it(tmp_path: Path) -> None:
     with Environment(tmp_path) as environment, psycopg.connect(environment.dsn(), autocommit=True) as session:
         session.execute("CREATE TABLE names (n text)")
         session.execute("INSERT INTO names VALUES ('names'), ('pg_class'), ('mz_tables'), ('20'), (NULL)")
+        once = session.execute(f"SELECT n, {FOUND} FROM names".encode()).fetchall()
         # DuckDB 2.0 loses a dictionary on the way; if it does not any more, this needs another defect.
-        with pytest.raises(psycopg.errors.InternalError_, match="cannot be run on DuckDB"):
-            session.execute(f"SELECT n, {FOUND}, {FOUND} FROM names".encode())
-        assert session.execute("SELECT count(*) FROM names").fetchall() == [(5,)]
+        twice = session.execute(f"SELECT n, {FOUND}, {FOUND} FROM names".encode()).fetchall()
+        assert Counter(twice) == Counter((n, oid, oid) for n, oid in once)
+        assert sum(oid is not None for _, oid in once) == 3
+        assert environment.coordinator.engine.databases._plain is not None, "it has met the defect"
+        session.execute("CREATE ROLE bob LOGIN")
+        session.execute("ALTER ROLE bob SET max_statement_memory = '64MB'")
+        session.execute("GRANT SELECT ON names TO bob")
+        with environment.connect("bob") as limited:
+            assert Counter(limited.execute(f"SELECT n, {FOUND}, {FOUND} FROM names".encode())) == Counter(
+                twice
+            )
+
+
+def test_a_defect_that_stays_is_one_querys_error_and_nobody_elses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = 0
+
+    def broken(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+        raise duckdb.InternalException("INTERNAL Error: planted")
+
+    async def main() -> None:
+        engine = Engine(tmp_path)
+        with monkeypatch.context() as patched:
+            patched.setattr("headwater.coordinator.engine._start", broken)
+            with pytest.raises(UserError, match="cannot be run on DuckDB") as raised:
+                await engine.table("SELECT 1 AS n", SCHEMA, {})
+        assert (raised.value.sqlstate, calls) == ("XX000", 2)
+        assert (await engine.table("SELECT 1 AS n", SCHEMA, {})).to_pylist() == [{"n": 1}]
+        engine.close()
+
+    asyncio.run(main())
 
 
 def test_of_what_computes_without_room_in_memory_the_slowest_is_ended(
