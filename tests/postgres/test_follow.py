@@ -305,8 +305,11 @@ def test_odd_tables_are_followed(server: HeadwaterServer, database: Database) ->
         here.create_table('"Quoted ""name"')
         here.create_table(long)
         here.create_table("generated")
+        here.notices.clear()
         here.create_table("parent")
+        assert here.notices == ["NOTICE: rows of public.child are not rows of public.parent here"]
         here.create_table("child")
+        assert len(here.notices) == 1
         database.run(
             'INSERT INTO "Quoted ""name" VALUES (1, \'x\', 2)',
             f"INSERT INTO {long} VALUES (1, 'x')",

@@ -103,6 +103,7 @@ class TableFacts:
     partitions: tuple[
         PartitionFacts, ...
     ] = ()  # those that it has rows in and that may not be read as a whole
+    heirs: tuple[str, ...] = ()  # tables that inherit from it, and show their rows in it
 
 
 @dataclass(frozen=True, slots=True)

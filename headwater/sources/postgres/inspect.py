@@ -104,7 +104,14 @@ _TABLES: Final = """
                     AND NOT has_column_privilege(leaf.oid, a.attnum, 'SELECT')
             ) AS columns
             WHERE part.isleaf AND (NOT usable OR columns.unreadable <> '[]')
-        ) END
+        ) END,
+        ARRAY(
+            SELECT format('%%I.%%I', space.nspname, heir.relname)
+            FROM pg_inherits AS i
+            JOIN pg_class AS heir ON heir.oid = i.inhrelid
+            JOIN pg_namespace AS space ON space.oid = heir.relnamespace
+            WHERE i.inhparent = c.oid AND c.relkind = 'r' ORDER BY 1
+        )
     FROM pg_get_publication_tables(%(publication)s) AS published
     JOIN pg_class AS c ON c.oid = published.relid
     JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -329,7 +336,8 @@ def _tables(
 
 
 def _table(row: Sequence[Any], columns: list[ColumnFacts], keys: list[KeyFacts]) -> TableFacts:
-    oid, schema, name, relkind, identity, usable, row_security, _, row_filter, leaves, closed = row
+    oid, schema, name, relkind, identity, usable, row_security, _, row_filter, *more = row
+    leaves, closed, heirs = more
     if relkind == PARTITIONED:
         identity = _identity_of_leaves(identity, leaves)
     return TableFacts(
@@ -347,6 +355,7 @@ def _table(row: Sequence[Any], columns: list[ColumnFacts], keys: list[KeyFacts])
             PartitionFacts(space, leaf, open_, tuple(unreadable))
             for space, leaf, open_, unreadable in closed or ()
         ),
+        heirs=tuple(heirs),
     )
 
 

@@ -54,10 +54,12 @@ _UNPINNED: Final = (
     "generated_key",
     "partitions",
     "unchecked",
+    "heirs",
 )
 """What a reference says of itself that a table does not keep."""
 
 
+_HEIRS_TOLD_MAX: Final = 3
 _PINNED_OF_COLUMNS: Final = ("name", "attnum", "type_oid", "typmod", "not_null", "text")
 
 
@@ -81,6 +83,7 @@ def reference_of(facts: Facts, table: TableFacts) -> Reference:
         "partitions": [
             [part.schema, part.name, part.schema_usable, list(part.unreadable)] for part in table.partitions
         ],
+        "heirs": list(table.heirs),
     }
     columns = tuple(
         {
@@ -254,6 +257,16 @@ def _remarks(pinned: Pinned, lost: Sequence[str]) -> tuple[tuple[str, str], ...]
             (
                 f"the publication does not publish {', '.join(unsaid)} of {_name(pinned)}",
                 "The table will not follow such changes.",
+            )
+        )
+    heirs = pinned.reference["heirs"]
+    if heirs:
+        remarks.append(
+            (
+                f"rows of {', '.join(heirs[:_HEIRS_TOLD_MAX])}{', ...' * (len(heirs) > _HEIRS_TOLD_MAX)}"
+                f" are not rows of {_name(pinned)} here",
+                "What inherits is a table of its own in the stream: create a table of each, and a view with"
+                " UNION ALL.",
             )
         )
     return tuple(remarks)
