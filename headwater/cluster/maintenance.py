@@ -1,8 +1,9 @@
 """The housekeeping thread: drops, forgetting, folds, sweeps; one thing at a time.
 
 Because it is one thread, a fold never meets the drop of the same table, and
-folds take one core at most from the ticks.  Every table is on its own: one that
-cannot be folded says so in its status and is left alone for a while, the others go on.
+folds take one core at most from the ticks.  Every table and source is on its own, whatever goes wrong:
+a table that cannot be folded says so in its status, what cannot be dropped or forgotten says so in the
+log; it is left alone for a while, and the others go on.
 """
 
 from __future__ import annotations
@@ -10,18 +11,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import structlog
 
 from headwater.cluster.fold import due, fold
-from headwater.cluster.jobs import DriverLost
+from headwater.cluster.jobs import SEE_LOG, DriverLost
 from headwater.cluster.shared import Shared
 from headwater.core.errors import HeadwaterError
 from headwater.core.limits import FOLD_CHECK_S_MAX, FOLD_RETRY_DELAY_S_MAX, SWEEP_INTERVAL_S
 from headwater.core.protocol import Dropped
 from headwater.persist.retention import drop_collection, remove_forgotten, sweep
 from headwater.sources import SOURCE_TYPES
+from headwater.sources.unforeseen import named, where
 
 log = structlog.get_logger("maintenance")
 
@@ -76,28 +79,25 @@ class Maintenance:
         checked_s = clock.monotonic_s()
         swept_s = checked_s - SWEEP_INTERVAL_S  # the process before us may have left something
         while not self._stopping.wait(_TURN_S):
-            self._attempt(self._drop)
-            self._attempt(self._forget)
+            self._attempt("drop", self._drop)
+            self._attempt("forget", self._forget)
             now_s = clock.monotonic_s()
             if self._shared.committed.is_set() or now_s - checked_s > FOLD_CHECK_S_MAX:
                 self._shared.committed.clear()
                 checked_s = now_s
-                self._attempt(self._fold)
+                self._attempt("fold", self._fold)
             if now_s - swept_s >= SWEEP_INTERVAL_S:
                 swept_s = now_s
-                self._attempt(self._sweep)
+                self._attempt("sweep", self._sweep)
 
-    def _attempt(self, step: Callable[[], None]) -> None:
+    def _attempt(self, name: str, step: Callable[[], None]) -> None:
         """One step of a turn: where it fails the others are due all the same."""
         try:
             step()
         except DriverLost as error:
             self._lost(error)
-        except (HeadwaterError, OSError) as error:
-            hint = getattr(error, "hint", None)
-            log.warning("maintenance failed", step=step.__name__[1:], error=str(error), hint=hint)
-        except Exception:
-            log.exception("maintenance failed", step=step.__name__[1:])
+        except Exception as error:
+            _tell(error, "maintenance failed", step=name)
 
     def _sweep(self) -> None:
         removed = sweep(self._shared.ledger, self._shared.store, self._shared.claims.under_way)
@@ -111,12 +111,15 @@ class Maintenance:
         for id_ in ready:
             if upstreams.get(id_) is not None and not self._leave(id_, upstreams[id_]):
                 continue
-            drop_collection(self._shared.ledger, self._shared.store, id_)
-            self._shared.ledger.drop_writer(id_)
-            with self._lock:
-                self._drops.discard(id_)
-            self._failures.pop(id_, None)
-            self._shared.report(Dropped([id_]))
+            self._attempt(f"drop of {id_}", partial(self._drop_one, id_))
+
+    def _drop_one(self, id_: str) -> None:
+        drop_collection(self._shared.ledger, self._shared.store, id_)
+        self._shared.ledger.drop_writer(id_)
+        with self._lock:
+            self._drops.discard(id_)
+        self._failures.pop(id_, None)
+        self._shared.report(Dropped([id_]))
 
     def _leave(self, source_id: str, upstream: dict[str, Any]) -> bool:
         """Take away what a source that is gone has upstream; False: later."""
@@ -125,9 +128,9 @@ class Maintenance:
             return False
         try:
             SOURCE_TYPES[upstream["source_type"]].drop(upstream["options"], self._shared.secrets)
-        except HeadwaterError as error:
+        except Exception as error:
             self._put_off(source_id)
-            log.warning("could not clean up upstream; trying again", source=source_id, error=str(error))
+            _tell(error, "could not clean up upstream; trying again", source=source_id)
             return False
         return True
 
@@ -143,15 +146,18 @@ class Maintenance:
             since = dict(self._since)
         collections = self._shared.ledger.collections() if since else {}
         for id_, ts in since.items():
-            kept_from = ts
-            if id_ in collections:
-                kept_from, paths = self._shared.forget(id_, ts)
-                remove_forgotten(self._shared.store, paths)
-            else:
-                self._shared.ledger.forget_bindings(id_, ts)
-            with self._lock:
-                if self._since.get(id_) == ts and kept_from == ts:
-                    del self._since[id_]
+            self._attempt(f"forget of {id_}", partial(self._forget_one, id_, ts, id_ in collections))
+
+    def _forget_one(self, id_: str, ts: int, collected: bool) -> None:
+        kept_from = ts
+        if collected:
+            kept_from, paths = self._shared.forget(id_, ts)
+            remove_forgotten(self._shared.store, paths)
+        else:
+            self._shared.ledger.forget_bindings(id_, ts)
+        with self._lock:
+            if self._since.get(id_) == ts and kept_from == ts:
+                del self._since[id_]
 
     def _fold(self) -> None:
         for tail in due(self._shared.ledger.tails()):
@@ -163,18 +169,31 @@ class Maintenance:
                 continue
             try:
                 fold(self._shared, tail)
-            except HeadwaterError as error:
+            except DriverLost:
+                raise
+            except Exception as error:
                 self._failed(tail.collection_id, error)
             else:
                 self._succeeded(tail.collection_id)
 
-    def _failed(self, collection_id: str, error: HeadwaterError) -> None:
+    def _failed(self, collection_id: str, error: Exception) -> None:
         """Its reads may work or not; nothing is lost, and the fold is tried again."""
         delay_s = self._put_off(collection_id)
-        hint = getattr(error, "hint", None)
-        log.warning("fold failed", table=collection_id, error=str(error), hint=hint, retry_in_s=delay_s)
-        self._shared.set_status(collection_id, "stalled", str(error), hint)
+        _tell(error, "fold failed", table=collection_id, retry_in_s=delay_s)
+        foreseen = isinstance(error, HeadwaterError)
+        text = str(error) if foreseen else f"internal: {named(error)}"
+        self._shared.set_status(
+            collection_id, "stalled", text, getattr(error, "hint", None) if foreseen else SEE_LOG
+        )
 
     def _succeeded(self, collection_id: str) -> None:
         if self._failures.pop(collection_id, None) is not None:
             self._shared.set_status(collection_id, "running")
+
+
+def _tell(error: Exception, event: str, **facts: object) -> None:
+    """Into the log; of what nobody foresaw also where it came about."""
+    if isinstance(error, HeadwaterError | OSError):
+        log.warning(event, error=str(error), hint=getattr(error, "hint", None), **facts)
+    else:
+        log.error(event, defect=where(error), **facts)
