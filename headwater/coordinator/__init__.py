@@ -33,7 +33,8 @@ Subscribing
 Writing
 
     tables rows completion              plain tables
-    webhooks webhook_rows webhook_checks   requests as rows
+    webhooks webhook_requests webhook_room webhook_conditions webhook_checks webhook_rows
+                                requests as rows
 
 DDL
 

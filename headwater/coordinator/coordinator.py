@@ -65,7 +65,7 @@ from headwater.persist.secrets import SecretStore
 from headwater.persist.store import DataStore
 from headwater.sql.select.plan.nodes import Query
 from headwater.storage.controller import Controller
-from headwater.storage.loops import keep_running
+from headwater.storage.loops import end_loops, keep_running
 
 log = structlog.get_logger("coordinator")
 
@@ -170,8 +170,7 @@ class Coordinator:
 
     async def stop(self) -> None:
         """End what `start` began, the cluster too, and keep what the next process wants to know."""
-        for task in self._tasks:
-            task.cancel()
+        await end_loops(self._tasks)
         try:
             await self._keep(_FLOOR_SETTING, str(self.oracle.closed))
             await self._keep(_HISTORY_SETTING, self._history())

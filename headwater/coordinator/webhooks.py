@@ -1,8 +1,9 @@
 """Webhooks: requests become rows, many of them with one append, and are answered when these are durable.
 
-    request ──► waiting ──► batch ──check──► decode ──► one append for all tables ──► answers
-                   ▲                                          │
-                   └──── while one batch is written, the next one gathers
+    request ──► waiting ──► of each table a batch ──check──► decode ──► one append for all ──► answers
+                   ▲                    │                                    ▲
+                   │                    └─ what takes longer than others ────┘ in a later append
+                   └──── while batches are written, the next ones gather
 
 **Durable.**  An answer of 200 comes after the append.  Rows of one request come at one timestamp.  What dies
 before the append has written nothing, and its client hears no 200.
@@ -15,19 +16,23 @@ in doubt, the ledger is asked before any key is looked up again.
 **Bounded.**  So many requests in flight, so many bytes of them; more are told to come later (429).  A request
 is in flight once its body is there; bodies that are still coming make room for others (webhook_room.py).
 
-Not here: HTTP (http/webhooks.py), what a condition may be (webhook_checks.py), rows (webhook_rows.py).
+**Apart.**  What is wrong with one table is no matter of the others': a condition that takes long, or that
+strangers make fail again and again, keeps its own table's requests waiting.  Of each table there is one batch
+under way at a time.  A table that has been slow gets half of the places for requests in flight at most.
+
+Not here: HTTP (http/webhooks.py), conditions (webhook_conditions.py), rows (webhook_rows.py).
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-import numpy as np
 import pyarrow as pa
 import structlog
 
@@ -36,24 +41,25 @@ from headwater.catalog.snapshot import SessionNames
 from headwater.catalog.state import CatalogState, Item
 from headwater.coordinator.tables import inserted
 from headwater.coordinator.variables import find
-from headwater.coordinator.webhook_checks import NUMBER, REQUEST, check_relation, plan_check, timed
+from headwater.coordinator.webhook_conditions import Conditions
+from headwater.coordinator.webhook_requests import Answer, Request, tell, tell_all, told
 from headwater.coordinator.webhook_room import Room
-from headwater.coordinator.webhook_rows import Headers, header_maps, rows_of
-from headwater.core.errors import HeadwaterError, TransientError, UserError
+from headwater.coordinator.webhook_rows import Headers, rows_of
+from headwater.core.errors import HeadwaterError, UserError
 from headwater.core.limits import (
     WEBHOOK_BATCH_BYTES_MAX,
-    WEBHOOK_CHECK_S_MAX,
     WEBHOOK_KEY_S_MAX,
     WEBHOOK_KEYS_MAX,
     WEBHOOK_PATHS_MAX,
+    WEBHOOK_SLOW_S,
+    WEBHOOK_SLOW_S_MAX,
+    WEBHOOK_TOGETHER_S_MAX,
 )
-from headwater.core.relation import Relation
-from headwater.decode.text import text_and_errors
-from headwater.formats.arrow import state_schema
 from headwater.observe import metrics
 from headwater.observe.failpoints import failpoint
 from headwater.persist.ledger import Accepted, Taken
 from headwater.storage.health import Numbers
+from headwater.storage.loops import end_loops
 
 if TYPE_CHECKING:
     from headwater.coordinator.coordinator import Coordinator
@@ -62,47 +68,13 @@ log = structlog.get_logger("webhooks")
 
 KEY_HEADER: Final = b"idempotency-key"
 _DIGEST_BYTES: Final = 16
-_ROWS: Final = "request"
 _COUNTERS: Final = ("messages_received", "bytes_received", "updates_staged", "updates_committed")
 
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a client is told."""
-
-    status: int
-    text: str = ""
-
-
 _OK: Final = Answer(200)
-_INVALID: Final = Answer(400, "failed to validate the request")
 _STOPPED: Final = Answer(503, "the server is not ready to take requests")
 _NOT_STORED: Final = "the request could not be stored, the server's log says why"  # to a stranger no more
 _INTERNAL: Final = Answer(500, _NOT_STORED)
 _OTHER_BODY: Final = Answer(422, "this Idempotency-Key was used for a request with another body")
-
-
-@dataclass(slots=True)
-class Request:
-    """One request, whose body is there."""
-
-    item_id: str
-    body: bytes
-    headers: Headers
-    answer: asyncio.Future[Answer]
-    taken: Taken | None = None
-    twin: Request | None = None  # one of the same batch with the same key, which is told the same
-
-
-@dataclass(slots=True)
-class _Check:
-    """A condition, planned."""
-
-    item: Item
-    columns: pa.Schema  # of the answers
-    sql: str
-    constants: dict[str, pa.Table]  # that the text names
-    timed: bool  # the plan has the time in it
 
 
 @dataclass(slots=True)
@@ -116,6 +88,16 @@ class _Writing:
     row_count: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _UnderWay:
+    """The requests for one table that are being checked, decoded or written."""
+
+    item_id: str
+    requests: list[Request]
+    begun_s: float
+    made: asyncio.Task[_Writing | None]
+
+
 class Webhooks:
     """All of them; belongs to the event loop."""
 
@@ -127,12 +109,14 @@ class Webhooks:
         self._accepting = False
         self._doubtful = False  # whether what was counted is durable
         self._in_flight = 0
+        self._in_flight_for: Counter[str] = Counter()  # each table
+        self._under_way: dict[str, _UnderWay] = {}  # by table
+        self._slow: dict[str, float] = {}  # by table: until when it counts as slow
+        self._conditions = Conditions(coordinator)
         self.room = Room()  # for bodies
-        self._state: CatalogState | None = None  # what the next three are of
+        self._state: CatalogState | None = None  # what the next two are of
         self._addresses: dict[tuple[str, ...], Item | None] = {}
         self._limit = 0
-        self._checks: dict[str, _Check] = {}
-        self._secrets: dict[tuple[str, object], bytes] = {}
         self._keys: dict[
             str, dict[bytes, tuple[bytes, int]]
         ] = {}  # by table: what was taken, the oldest first
@@ -143,11 +127,17 @@ class Webhooks:
         """Why a request for this table is not even read; None if it may come."""
         if not self._accepting:
             return _STOPPED
-        if self._item(path) is None:
+        item = self._item(path)
+        if item is None:
             return _not_there(path)
         if self._in_flight >= self._limit:
             return Answer(429, f"more than {self._limit} requests are in flight, try again later")
+        if self._in_flight_for[item.id] >= max(1, self._limit // 2) and self._is_slow(item.id):
+            return Answer(429, "too many requests for a slow table are in flight, try again later")
         return None
+
+    def _is_slow(self, item_id: str) -> bool:
+        return self._slow.get(item_id, float("-inf")) > self._coordinator.clock.monotonic_s()
 
     async def take(self, path: tuple[str, ...], headers: Headers, body: bytes) -> Answer:
         """The answer, when the rows are durable.  All of the body is there: from now on it takes a place."""
@@ -155,10 +145,14 @@ class Webhooks:
         if refusal is not None or item is None:
             return refusal or _not_there(path)
         self._in_flight += 1
+        self._in_flight_for[item.id] += 1
         try:
             return await self._take(item, headers, body)
         finally:
             self._in_flight -= 1
+            self._in_flight_for[item.id] -= 1
+            if not self._in_flight_for[item.id]:
+                del self._in_flight_for[item.id]
 
     async def _take(self, item: Item, headers: Headers, body: bytes) -> Answer:
         details: WebhookTable = item.details  # type: ignore[assignment]
@@ -195,44 +189,67 @@ class Webhooks:
     # The loop
 
     async def run(self) -> None:
-        """Write what waits, batch after batch."""
+        """Write what waits, turn after turn."""
         self._recall(self._coordinator.ledger.counters())
         self._accepting = True
         try:
             while True:
                 await self._come.wait()
+                self._come.clear()
                 if self._doubtful:
                     self._recall(await asyncio.to_thread(self._coordinator.ledger.counters))
                     self._doubtful = False
-                await self._write(self._batch())
+                await self._turn()
         finally:
             self._accepting = False
-            for request in self._waiting:
-                _tell(request, _STOPPED)
+            left, self._under_way = list(self._under_way.values()), {}
+            for each in left:
+                tell_all(each.requests, _STOPPED)
+            tell_all(self._waiting, _STOPPED)
             self._waiting = []
+            await end_loops([each.made for each in left])
 
-    def _batch(self) -> list[Request]:
-        size, count = 0, 0
-        for request in self._waiting:
-            size += len(request.body)
-            if count and size > WEBHOOK_BATCH_BYTES_MAX:
-                break
-            count += 1
-        batch, self._waiting = self._waiting[:count], self._waiting[count:]
-        if not self._waiting:
-            self._come.clear()
-        return batch
-
-    async def _write(self, batch: Sequence[Request]) -> None:
+    async def _turn(self) -> None:
+        """Write what is ready; what takes longer than the others is written in a later turn."""
         begun_s = self._coordinator.clock.monotonic_s()
+        begun = [
+            _UnderWay(id_, some, begun_s, asyncio.create_task(self._contained(id_, some)))
+            for id_, some in self._batches().items()
+        ]
+        self._under_way |= {each.item_id: each for each in begun}
+        if begun:
+            await asyncio.wait([each.made for each in begun], timeout=WEBHOOK_TOGETHER_S_MAX)
+        for each in begun:
+            if not each.made.done():
+                each.made.add_done_callback(lambda _: self._come.set())
+        await self._write([each for each in self._under_way.values() if each.made.done()])
+        if any(request.item_id not in self._under_way for request in self._waiting):
+            self._come.set()
+
+    def _batches(self) -> dict[str, list[Request]]:
+        """By table: what waits, as much as is written at once, where nothing is under way already."""
+        size = 0
+        taken: dict[str, list[Request]] = {}
+        left: list[Request] = []
+        for number, request in enumerate(self._waiting):
+            if request.item_id in self._under_way:
+                left.append(request)
+                continue
+            size += len(request.body)
+            if taken and size > WEBHOOK_BATCH_BYTES_MAX:
+                left += self._waiting[number:]
+                break
+            taken.setdefault(request.item_id, []).append(request)
+        self._waiting = left
+        return taken
+
+    async def _write(self, ready: Sequence[_UnderWay]) -> None:
+        clock = self._coordinator.clock
         unknown = _STOPPED  # what a client is told if this is cancelled
         try:
-            by_table: dict[str, list[Request]] = {}
-            for request in batch:
-                by_table.setdefault(request.item_id, []).append(request)
-            writing = [made for id_, some in by_table.items() if (made := await self._contained(id_, some))]
-            await self._append(writing)
-            metrics.webhook_appended(self._coordinator.clock.monotonic_s() - begun_s)
+            if ready:
+                await self._append([made for each in ready if (made := each.made.result())])
+                metrics.webhook_appended(clock.monotonic_s() - min(each.begun_s for each in ready))
         except HeadwaterError as error:
             log.warning("requests could not be stored", error=str(error))
             self._keys.clear()  # what is durable is asked again
@@ -243,8 +260,10 @@ class Webhooks:
             self._keys.clear()
             raise
         finally:
-            for request in batch:
-                _tell(request, unknown if request.twin is None else _told(request.twin, unknown))
+            for each in ready:
+                del self._under_way[each.item_id]
+                for request in each.requests:
+                    tell(request, unknown if request.twin is None else told(request.twin, unknown))
 
     async def _append(self, writing: Sequence[_Writing]) -> None:
         """All rows at once; tables that are gone by then are left out."""
@@ -264,35 +283,42 @@ class Webhooks:
                 for each in written:
                     if each.item.id not in there:
                         left.remove(each)
-                        _tell_all(each.requests, _gone(each.item))
+                        tell_all(each.requests, _gone(each.item))
         failpoint("webhooks.after_append")
         for each in left:
             self._remember(each)
             self._numbers(each.item).settled.update(self._counters(each))
-            _tell_all(each.requests, _OK)
+            tell_all(each.requests, _OK)
             metrics.webhook_rows(each.row_count)
 
     async def _contained(self, item_id: str, requests: list[Request]) -> _Writing | None:
-        """The same; what nobody foresaw in requests for one table is no matter of the others'."""
+        """The rows of requests for one table; what is wrong with it is no matter of the others'."""
+        begun_s = self._coordinator.clock.monotonic_s()
         try:
             return await self._prepared(item_id, requests)
-        except HeadwaterError:
-            raise
+        except HeadwaterError as error:
+            log.warning("requests could not be checked", table=item_id, error=str(error))
+            tell_all(requests, Answer(503, _NOT_STORED))
         except Exception:
             log.exception("requests made a webhook fail", table=item_id)
-            _tell_all(requests, _INTERNAL)
-            return None
+            tell_all(requests, _INTERNAL)
+        finally:
+            ended_s = self._coordinator.clock.monotonic_s()
+            if ended_s - begun_s > WEBHOOK_SLOW_S:
+                slow = {id_: until_s for id_, until_s in self._slow.items() if until_s > ended_s}
+                self._slow = {**slow, item_id: ended_s + WEBHOOK_SLOW_S_MAX}
+        return None
 
     async def _prepared(self, item_id: str, requests: list[Request]) -> _Writing | None:
         """The rows of the requests that may come in; the others are answered."""
         item = self._coordinator.catalog.state.items.get(item_id)
         if item is None or not isinstance(item.details, WebhookTable):
-            _tell_all(requests, Answer(404, "no object was found at the path any more"))
+            tell_all(requests, Answer(404, "no object was found at the path any more"))
             return None
         numbers = self._numbers(item)
         _add(numbers, "messages_received", len(requests))
         _add(numbers, "bytes_received", sum(len(request.body) for request in requests))
-        left = await self._checked(item, item.details, requests)
+        left = await self._conditions.checked(item, item.details, requests)
         left = await self._new(item, left)
         if not left:
             return None
@@ -301,111 +327,13 @@ class Webhooks:
             rows_of, details, relation, [r.body for r in left], [r.headers for r in left]
         )
         for number, reason in rows.refused.items():
-            _tell(left[number], Answer(400, reason))
+            tell(left[number], Answer(400, reason))
         kept = [request for number, request in enumerate(left) if number not in rows.refused]
         made = _Writing(item, kept, row_count=rows.table.num_rows)
         if rows.table.num_rows:  # a body without any document can be taken again and again
             made.taken = [request.taken for request in kept if request.taken is not None]
             made.changes = inserted(rows.table)
         return made
-
-    # Conditions
-
-    async def _checked(self, item: Item, details: WebhookTable, requests: list[Request]) -> list[Request]:
-        """The requests for which the condition holds."""
-        if details.condition is None:
-            return requests
-        check = await self._check(item, details)
-        refused: dict[int, str] = {}
-        columns = [self._bound(*bind, requests, refused) for bind in details.binds]
-        for number, reason in refused.items():
-            _tell(requests[number], Answer(400, reason))
-        relation = Relation((*check_relation(details).columns, NUMBER))
-        arrays = [*columns, pa.array(np.arange(len(requests)), pa.int64())]
-        schema = state_schema(relation)
-        table = pa.table([a.cast(f.type) for a, f in zip(arrays, schema, strict=True)], schema=schema)
-        if refused:
-            table = table.filter(pa.array(~np.isin(np.arange(len(requests)), list(refused))))
-        holds: dict[int, bool | UserError] = {}
-        if table.num_rows:
-            await self._evaluate(check, table, holds)
-        for number, request in enumerate(requests):
-            held = holds.get(number)
-            if isinstance(held, UserError) and not _secretive(details):
-                _tell(request, Answer(400, f"failed to validate the request: {held.message}"))
-            elif held is not True:
-                _tell(request, _INVALID)
-        return [request for number, request in enumerate(requests) if holds.get(number) is True]
-
-    async def _check(self, item: Item, details: WebhookTable) -> _Check:
-        """The condition, planned anew only where the time is in it: that costs more than to run it."""
-        coordinator = self._coordinator
-        state, now_us = coordinator.catalog.state, coordinator.clock.now_ms() * 1000
-        made = self._checks.get(item.id)
-        if made is not None and made.item.details != details:
-            made = None
-        if made is None or made.timed:
-            query = await coordinator.beside.run(lambda: plan_check(state, details, now_us))
-            moves = made is not None or await coordinator.beside.run(lambda: timed(state, details))
-            sql, constants = await coordinator.reads.generated(query, {REQUEST: _ROWS}, None, {})
-            schema = state_schema(Relation(query.columns()))
-            self._checks[item.id] = made = _Check(item, schema, sql, constants, moves)
-        return made
-
-    def _bound(
-        self,
-        given: str,
-        name: str,
-        binary: bool,
-        secret_id: str | None,
-        requests: Sequence[Request],
-        refused: dict[int, str],
-    ) -> pa.Array:
-        """A column that the condition looks at."""
-        if given == "headers":
-            return header_maps([request.headers for request in requests], binary, refused)
-        if secret_id is not None:
-            what, column = "secret", pa.array([self._secret(secret_id)] * len(requests), pa.binary())
-        else:
-            what, column = "body", pa.array([request.body for request in requests], pa.binary())
-        if binary:
-            return column
-        texts, errors = text_and_errors(column, what)
-        for number in [] if errors is None else np.flatnonzero(errors.is_valid().to_numpy(False)).tolist():
-            refused[number] = f"failed to validate the request: the {what} is not UTF-8 text"
-        return texts
-
-    def _secret(self, id_: str) -> bytes:
-        """Its value now: each ALTER SECRET makes another version."""
-        item = self._coordinator.catalog.state.items.get(id_)
-        if item is None:
-            raise TransientError("a secret of the webhook is gone")
-        key = (id_, item.details)
-        if key not in self._secrets:
-            self._secrets = {other: value for other, value in self._secrets.items() if other[0] != id_}
-            self._secrets[key] = self._coordinator.secrets.get(id_)
-        return self._secrets[key]
-
-    async def _evaluate(self, check: _Check, rows: pa.Table, holds: dict[int, bool | UserError]) -> None:
-        """By number: whether the condition holds.  An error is one request's: it is looked for by halves."""
-        tables = {**check.constants, _ROWS: rows}
-        try:
-            async with asyncio.timeout(WEBHOOK_CHECK_S_MAX):
-                found = await self._coordinator.engine.table(check.sql, check.columns, tables)
-        except TimeoutError:
-            error = UserError("the condition took too long", "57014")
-        except UserError as raised:
-            error = raised
-        else:
-            numbers, values = (column.to_pylist() for column in found.columns)
-            holds.update({n: value is True for n, value in zip(numbers, values, strict=True)})
-            return
-        if rows.num_rows == 1:
-            holds[rows.column(NUMBER.name)[0].as_py()] = error
-            return
-        half = rows.num_rows // 2
-        for part in (rows.slice(0, half), rows.slice(half)):
-            await self._evaluate(check, part.combine_chunks(), holds)
 
     # Statistics
 
@@ -445,9 +373,9 @@ class Webhooks:
                 twins[taken.key] = request
                 left.append(request)
             elif content != taken.content:
-                _tell(request, _OTHER_BODY)
+                tell(request, _OTHER_BODY)
             elif twin is None:
-                _tell(request, _OK)
+                tell(request, _OK)
             else:
                 request.twin = twin
         return left
@@ -487,11 +415,6 @@ def _found(state: CatalogState, path: tuple[str, ...]) -> Item | None:
     return item if item is not None and isinstance(item.details, WebhookTable) else None
 
 
-def _secretive(details: WebhookTable) -> bool:
-    """Whether an error of the condition may quote a secret, as one of a cast does."""
-    return any(secret_id is not None for *_, secret_id in details.binds)
-
-
 def _not_there(path: tuple[str, ...]) -> Answer:
     return Answer(404, "no object was found at the path " + ".".join(f'"{part}"' for part in path))
 
@@ -502,21 +425,6 @@ def _gone(item: Item) -> Answer:
 
 def _digest(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).digest()
-
-
-def _tell(request: Request, answer: Answer) -> None:
-    if not request.answer.done():
-        request.answer.set_result(answer)
-
-
-def _tell_all(requests: Sequence[Request], answer: Answer) -> None:
-    for request in requests:
-        _tell(request, answer)
-
-
-def _told(request: Request, unknown: Answer) -> Answer:
-    """What a request was told; one whose client has gone was told nothing."""
-    return unknown if request.answer.cancelled() else request.answer.result()
 
 
 def _add(numbers: Numbers, name: str, count: int) -> None:

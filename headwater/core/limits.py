@@ -343,7 +343,15 @@ WEBHOOK_BYTES_MAX = 256 * 1024 * 1024
 WEBHOOK_BATCH_BYTES_MAX = 32 * 1024 * 1024
 """Bodies that are written with one append."""
 WEBHOOK_CHECK_S_MAX = 5.0
-"""How long a CHECK may take for the requests of a batch."""
+"""How long a CHECK may take for the requests of a batch,"""
+WEBHOOK_CHECK_S_MIN = 0.25
+"""and how long it may take for some of them at least, when little of that is left."""
+WEBHOOK_TOGETHER_S_MAX = 0.2
+"""So long requests for some tables wait for those for others, to be written with them."""
+WEBHOOK_SLOW_S = 1.0
+"""A table whose requests have taken longer than this to be checked and decoded counts as slow,"""
+WEBHOOK_SLOW_S_MAX = 60.0
+"""for so long."""
 WEBHOOK_KEYS_MAX = 100_000
 """Idempotency keys that a table remembers, the newest,"""
 WEBHOOK_KEY_S_MAX = 86_400.0

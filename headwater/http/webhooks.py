@@ -29,8 +29,9 @@ from urllib.parse import unquote_to_bytes
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from headwater.coordinator.webhook_requests import Answer
 from headwater.coordinator.webhook_room import Arriving, Room
-from headwater.coordinator.webhooks import Answer, Webhooks
+from headwater.coordinator.webhooks import Webhooks
 from headwater.core.limits import (
     HTTP_BODY_BYTES_MAX,
     HTTP_BODY_S_MAX,

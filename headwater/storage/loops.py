@@ -7,14 +7,23 @@ does half of its work.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
+from typing import Any
 
 import structlog
 
-from headwater.core.limits import RETRY_DELAY_S_MAX, RETRY_DELAY_S_MIN
+from headwater.core.limits import RETRY_DELAY_S_MAX, RETRY_DELAY_S_MIN, SHUTDOWN_S_MAX
 from headwater.observe import metrics
 
 log = structlog.get_logger("loops")
+
+
+async def end_loops(tasks: Collection[asyncio.Task[Any]]) -> None:
+    """Cancel them, and wait until they have let go of what they use."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=SHUTDOWN_S_MAX)
 
 
 async def keep_running(name: str, loop: Callable[[], Awaitable[None]]) -> None:

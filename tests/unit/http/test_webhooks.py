@@ -254,6 +254,52 @@ def test_one_request_that_raises_does_not_spoil_the_others(tmp_path: Path) -> No
     story(tmp_path, told)
 
 
+ENDLESS = "(SELECT count(*) FROM generate_series(1, 1000000000000)) > length(body)"
+
+
+def test_a_condition_that_takes_long_keeps_no_other_table_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conditions = "headwater.coordinator.webhook_conditions"
+    endless = "/api/webhook/materialize/public/endless"
+
+    async def told(served: Served) -> None:
+        await made(served, "CREATE TABLE w FROM WEBHOOK BODY FORMAT TEXT")
+        check = f"CHECK (WITH (BODY) body = 'a' OR {ENDLESS})"
+        await made(served, f"CREATE TABLE endless FROM WEBHOOK BODY FORMAT TEXT {check}")
+        monkeypatch.setattr(f"{conditions}.WEBHOOK_CHECK_S_MAX", 120.0)
+        long = [asyncio.create_task(sent(served, b"b", endless)) for _ in range(5)]
+        while not served.coordinator.webhooks._under_way:
+            await asyncio.sleep(0.01)
+        for _ in range(3):
+            assert (await sent(served, b"a")).status == 200
+        assert not any(one.done() for one in long)
+        for one in long:
+            one.cancel()
+
+    async def later(served: Served) -> None:
+        for name, value in (("CHECK_S_MAX", 0.5), ("CHECK_S_MIN", 0.01)):
+            monkeypatch.setattr(f"{conditions}.WEBHOOK_{name}", value)
+        monkeypatch.setattr("headwater.coordinator.webhooks.WEBHOOK_SLOW_S", 0.1)
+        assert (await sent(served, b"b", endless)).status == 503
+        monkeypatch.setattr(f"{conditions}.WEBHOOK_CHECK_S_MAX", 120.0)
+        limit = SetSystemVariable("webhook_concurrent_request_limit", "4")
+        served.coordinator.catalog.transact([], [limit])
+        long = [asyncio.create_task(sent(served, b"b", endless)) for _ in range(4)]
+        done, waiting = await asyncio.wait(long, return_when=asyncio.FIRST_COMPLETED)
+        while len(done) < 2:
+            more, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            done |= more
+        assert {one.result().status for one in done} == {429}, "a slow table gets half of the places"
+        assert (await sent(served, b"a")).status == 200
+        assert {one.done() for one in waiting} == {False}
+        for one in waiting:
+            one.cancel()
+
+    story(tmp_path, told)
+    story(tmp_path, later)
+
+
 def test_an_error_does_not_tell_what_a_secret_is(tmp_path: Path) -> None:
     async def told(served: Served) -> None:
         await made(served, "CREATE SECRET s AS 'planted-value'")
