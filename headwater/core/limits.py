@@ -235,6 +235,12 @@ PREPARED_BYTES_MAX = 64 * 1024 * 1024
 PORTALS_MAX = 10_000
 """Portals of one connection; their rows are put aside, but not they themselves."""
 MESSAGE_BYTES_MAX = 1024 * 1024 * 1024
+MESSAGE_LONG_BYTES = 1024 * 1024
+"""Messages that are longer than this take of the room that there is for them together:"""
+MESSAGES_BYTES_MAX = 2 * MESSAGE_BYTES_MAX
+"""of all clients' messages that are being received or worked on; half of it is for one role."""
+ARGUMENTS_BYTES_MAX = 64 * 1024 * 1024
+"""Arguments of one connection's portals that wait to be run, beside those of the first."""
 STARTUP_PACKET_BYTES_MAX = 10_000
 STATEMENT_BYTES_MAX = 64 * 1024 * 1024
 STATEMENT_TOKENS_MAX = 2_000_000

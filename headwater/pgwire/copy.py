@@ -24,6 +24,7 @@ from headwater.pgwire.codec import CopyData, CopyDone, CopyFail, FlushOutput, Sy
 from headwater.pgwire.encode import COPY_TRAILER, copy_header, copy_rows
 from headwater.pgwire.encoding import encoded
 from headwater.pgwire.portal import Portal
+from headwater.pgwire.receive import check_read
 from headwater.pgwire.steps import Disconnected, Flush, Steps, Write
 from headwater.pgwire.wire import Wire
 
@@ -84,6 +85,7 @@ def _receive_until_done(wire: Wire, copy: CopyIn) -> Steps[None]:
     gathered_bytes = 0
     while True:
         kind, body = yield from wire.inbox.read_message(copy.cancelled)
+        check_read(body)
         match CopyData(body) if kind == b"d" else parse_message(kind, body):
             case CopyData(data):
                 gathered.append(data)

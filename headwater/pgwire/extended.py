@@ -17,7 +17,7 @@ from functools import partial
 
 from headwater.coordinator.api import ParsedStatement, Prepared, Result
 from headwater.core.errors import UserError
-from headwater.core.limits import PORTALS_MAX
+from headwater.core.limits import ARGUMENTS_BYTES_MAX, PORTALS_MAX
 from headwater.core.relation import Column
 from headwater.core.types import SqlType, type_of_oid
 from headwater.pgwire import messages
@@ -86,13 +86,29 @@ def bind(wire: Wire, message: Bind) -> Steps[None]:
             "53400",
             hint="Close some, or COMMIT, which closes all.",
         )
+    _check_room(wire, message)
     arguments = arguments_text(message.arguments, message.formats, prepared.parameters)
     current = yield from wire.ask(partial(wire.session.current, prepared))
     prepared = _keep(wire, message.statement, current)
     portal = Portal(prepared, arguments, message.result_formats, wire.session.mark)
+    portal.wait_with(wire.waiting, _size(message))
     portal.formats(prepared.columns or ())
     wire.portals[message.portal] = portal
     yield Write(messages.BIND_COMPLETE)
+
+
+def _size(message: Bind) -> int:
+    return sum(len(argument) for argument in message.arguments if argument is not None)
+
+
+def _check_room(wire: Wire, message: Bind) -> None:
+    """UserError if arguments would wait beside too many others; those of one portal are a message's."""
+    if wire.waiting.size and wire.waiting.size + _size(message) > ARGUMENTS_BYTES_MAX:
+        raise UserError(
+            f"arguments of portals that were not executed have more than {ARGUMENTS_BYTES_MAX} bytes",
+            "53400",
+            hint="Execute or close some of them first.",
+        )
 
 
 def describe(wire: Wire, message: Describe) -> Steps[None]:
@@ -152,6 +168,7 @@ def _start(wire: Wire, portal: Portal) -> Steps[Result]:
     try:
         made = partial(wire.session.execute, portal.prepared, portal.arguments)
         portal.result = result = yield from wire.ask(made)
+        portal.forget_arguments()
     except UserError as error:
         move_position(error, portal.prepared.parsed)
         raise

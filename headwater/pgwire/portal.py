@@ -29,13 +29,24 @@ from headwater.pgwire.encoding import encoded
 from headwater.pgwire.steps import Steps, Write, call
 
 
+class Waiting:
+    """What the arguments of a connection's portals take that were not executed yet."""
+
+    __slots__ = ("size",)
+
+    def __init__(self) -> None:
+        self.size = 0
+
+
 class Portal:
     """One portal.  `result` is None until it has been executed."""
 
     __slots__ = (
         "_closed",
         "_rest",
+        "_size",
         "_slices",
+        "_waiting",
         "arguments",
         "done",
         "failed",
@@ -62,6 +73,8 @@ class Portal:
         self._slices: Iterator[pa.RecordBatch] = iter(())
         self._rest: pa.RecordBatch | None = None
         self._closed = False
+        self._waiting: Waiting | None = None
+        self._size = 0
 
     def formats(self, columns: Sequence[Column]) -> tuple[int, ...]:
         """The format of each column."""
@@ -70,14 +83,28 @@ class Portal:
         return spread_formats(self.result_formats, count, mismatch)
 
     def close(self) -> None:
-        """Let go of what the result holds; again does nothing."""
+        """Let go of what it holds; again does nothing."""
+        self.forget_arguments()
         if self.result is not None and not self._closed:
             self._closed = True
             self.result.close()
 
+    def wait_with(self, waiting: Waiting, size: int) -> None:
+        """Count its arguments until they are not needed any more."""
+        self._waiting, self._size = waiting, size
+        waiting.size += size
+
+    def forget_arguments(self) -> None:
+        """It has been run, and is run once only."""
+        self.arguments = ()
+        if self._waiting is not None:
+            self._waiting.size -= self._size
+            self._waiting = None
+
     def fail(self) -> None:
         """It cannot be run any more."""
         self.failed = True
+        self.forget_arguments()
         self._slices, self._rest = iter(()), None
         self.close()
 

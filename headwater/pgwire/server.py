@@ -43,6 +43,7 @@ from headwater.core.limits import (
     STARTUP_S_MAX,
 )
 from headwater.pgwire.login import ANYBODY, Entrance
+from headwater.pgwire.receive import Room
 from headwater.pgwire.session import Door, conversation
 from headwater.pgwire.steps import (
     Await,
@@ -74,6 +75,7 @@ class PgWireServer:
     ) -> None:
         self.sessions = sessions
         self.entrance = entrance
+        self.room = Room()  # for long messages
         self.host = host
         self.port = port
         self.internal = internal
@@ -200,6 +202,7 @@ class _Connection(asyncio.Protocol):
             self._tell,
             lambda: self.interrupt(Stopping()),
             self._server.entrance,
+            self._server.room,
         )
         self._task = self._loop.create_task(self._drive(conversation(door)))
         self._task.add_done_callback(self._driven)

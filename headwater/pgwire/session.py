@@ -17,7 +17,7 @@ Not here: sockets (server.py); what messages do (query.py, extended.py, copy.py)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeVar
 
@@ -39,7 +39,7 @@ from headwater.pgwire.codec import (
 )
 from headwater.pgwire.login import ANYBODY, Entrance, log_in
 from headwater.pgwire.query import simple_query
-from headwater.pgwire.receive import check_length
+from headwater.pgwire.receive import Room, check_read
 from headwater.pgwire.startup import Cancel, greeting
 from headwater.pgwire.steps import Disconnected, Flush, ProtocolViolation, Steps, Stopping, Write, call
 from headwater.pgwire.wire import Wire
@@ -64,6 +64,7 @@ class Door:
     tell: Callable[[bytes], None]  # sends a message at once, between others and while a call is awaited
     end: Callable[[], None]  # ends the conversation as a stop of the server would
     entrance: Entrance = ANYBODY
+    room: Room = field(default_factory=Room)  # for long messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,7 @@ def _opened(door: Door) -> Steps[Wire | None]:
     )
     session = yield from call(made, _to_the_end)
     session.listen(lambda notice: door.tell(messages.notice_response(notice)), door.end)
-    return Wire(session, opening.user, door.client_address)
+    return Wire(session, opening.user, door.client_address, door.room)
 
 
 def _converse(wire: Wire) -> Steps[None]:
@@ -144,6 +145,7 @@ def _converse(wire: Wire) -> Steps[None]:
     finally:
         # Whoever drives a session ends it by throwing, so steps can still be taken here.
         wire.close_portals()
+        wire.inbox.close()
         yield from call(wire.session.close, _to_the_end)
 
 
@@ -198,7 +200,7 @@ def _serve(wire: Wire) -> Steps[None]:
 
 def _message(wire: Wire, kind: bytes, body: bytes) -> Steps[None]:
     """What one message asks for."""
-    check_length(body)
+    check_read(body)
     message = parse_message(kind, body)
     match message:
         case Query(text):

@@ -14,8 +14,8 @@ from typing import TypeVar
 from headwater.coordinator.api import Notice, ParsedStatement, Prepared, Session
 from headwater.core.errors import UserError
 from headwater.pgwire import messages
-from headwater.pgwire.portal import Portal
-from headwater.pgwire.receive import Inbox
+from headwater.pgwire.portal import Portal, Waiting
+from headwater.pgwire.receive import Inbox, Room
 from headwater.pgwire.steps import Steps, Write, call
 
 T = TypeVar("T")
@@ -24,15 +24,16 @@ T = TypeVar("T")
 class Wire:
     """One client's conversation."""
 
-    __slots__ = ("_statuses", "client", "inbox", "portals", "session", "unnamed", "user")
+    __slots__ = ("_statuses", "client", "inbox", "portals", "session", "unnamed", "user", "waiting")
 
-    def __init__(self, session: Session, user: str, client: str) -> None:
+    def __init__(self, session: Session, user: str, client: str, room: Room) -> None:
         self.session = session
         self.user = user
         self.client = client
         self.portals: dict[str, Portal] = {}
+        self.waiting = Waiting()
         self.unnamed: Prepared | None = None
-        self.inbox = Inbox()
+        self.inbox = Inbox(room, user)
         self._statuses: dict[str, str] = {}
 
     def ask(self, made: Callable[[], Awaitable[T]]) -> Steps[T]:

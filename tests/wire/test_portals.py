@@ -10,10 +10,16 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from headwater.core.limits import PORTALS_MAX, RESULTS_RESTING_MAX
+from headwater.core.limits import (
+    ARGUMENTS_BYTES_MAX,
+    MESSAGES_BYTES_MAX,
+    PORTALS_MAX,
+    RESULTS_RESTING_MAX,
+)
 from tests.support.environment import Environment
 from tests.support.server import eventually
 from tests.support.wire import driver
+from tests.support.wire.driver import Reply
 from tests.wire.plain import Plain
 
 ROWS = 6_000
@@ -95,3 +101,48 @@ def test_the_number_of_portals_is_bounded(client: Plain) -> None:
     replies = client.until_ready()
     assert len(replies) == PORTALS_MAX + 2
     assert driver.error_of(replies)["C"] == "53400"
+
+
+def test_arguments_that_wait_are_bounded_in_sum(client: Plain) -> None:
+    client.send(driver.query("BEGIN") + driver.parse("SELECT length($1)", "s", (25,)) + driver.SYNC)
+    client.until_ready()
+    client.until_ready()
+    large = b"x" * (ARGUMENTS_BYTES_MAX // 2)
+
+    def bound(name: str, more: bytes = b"") -> list[Reply]:
+        client.send(driver.bind((large + more,), (), (), name, "s") + driver.SYNC)
+        return client.until_ready()
+
+    assert [driver.kinds(bound(name)) for name in "ab"] == ["2Z", "2Z"]
+    client.send(driver.execute(0, "a") + driver.SYNC)
+    assert driver.rows_of(client.until_ready()) == [(str(len(large)).encode(),)]
+    assert driver.kinds(bound("c")) == "2Z", "what was executed makes room"
+    client.send(driver.close("P", "b") + driver.SYNC)
+    assert driver.kinds(client.until_ready()) == "3Z"
+    assert driver.kinds(bound("d")) == "2Z", "and so does what was closed"
+    refused = driver.error_of(bound("e", b"x"))
+    assert (refused["C"], "arguments" in refused["M"]) == ("53400", True)
+    client.send(driver.query("ROLLBACK"))
+    client.until_ready()
+    client.send(driver.query("BEGIN") + driver.SYNC)
+    client.until_ready()
+    client.until_ready()
+    assert driver.kinds(bound("f", large + b"x")) == "2Z", "one portal alone may have more"
+
+
+def test_long_messages_of_a_role_have_room_for_so_many_bytes_together(
+    environment: Environment, client: Plain
+) -> None:
+    """Others announce the longest that there are; what then comes is refused, and dropped unread."""
+    half = MESSAGES_BYTES_MAX // 2
+    other = Plain(environment)
+    other.send(b"B" + half.to_bytes(4, "big"))  # and sends nothing of it
+    eventually(lambda: environment.server.room._taken)
+    client.send(driver.parse("SELECT length($1)", "s", (25,)))
+    client.send(driver.bind((b"x" * 2_000_000,), (), (), "", "s") + driver.execute() + driver.SYNC)
+    refused = driver.error_of(client.until_ready())
+    assert (refused["C"], "materialize" in refused["M"]) == ("53200", True)
+    other.close()
+    eventually(lambda: not environment.server.room._taken)
+    client.send(driver.bind((b"x" * 2_000_000,), (), (), "", "s") + driver.execute() + driver.SYNC)
+    assert driver.rows_of(client.until_ready()) == [(b"2000000",)]
