@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+import structlog
+
 from headwater.catalog import migrations
 from headwater.catalog.apply import apply
 from headwater.catalog.audit import AuditEvent, Line, events
@@ -34,7 +36,7 @@ from headwater.catalog.state import (
     Schema,
     key_of,
 )
-from headwater.catalog.store import CatalogStore, IdKind, MetadataBusy, Sample
+from headwater.catalog.store import Author, CatalogStore, IdKind, MetadataBusy, Sample
 from headwater.catalog.updates import Requirement, Update, check
 from headwater.core.clock import SYSTEM_CLOCK, Clock
 from headwater.core.errors import InvariantViolation, UserError
@@ -46,6 +48,7 @@ from headwater.core.relation import Relation
 from headwater.metadata.migrations import load_migrations
 from headwater.observe.failpoints import failpoint
 
+_LOG: Final = structlog.get_logger("audit")
 MIGRATIONS = load_migrations("catalog", migrations)
 
 Row = tuple[Any, ...]
@@ -77,7 +80,7 @@ class SqliteCatalog(CatalogStore):
         return self._state
 
     def transact(
-        self, requirements: Sequence[Requirement], updates: Sequence[Update], *, user: str | None = None
+        self, requirements: Sequence[Requirement], updates: Sequence[Update], *, by: Author | None = None
     ) -> CatalogState:
         with self._lock:
             before = self._state
@@ -92,10 +95,11 @@ class SqliteCatalog(CatalogStore):
             with self._transaction():
                 self._compare_and_set_version(before.version, after.version)
                 self._write_differences(before, after)
-                self._append_audit(lines, user)
+                self._append_audit(lines, None if by is None else by.user)
                 failpoint("catalog.before_commit")
             self._state = after
             failpoint("catalog.after_commit")
+            _log(lines, by)
             return after
 
     def allocate_ids(self, kind: IdKind, count: int = 1) -> tuple[str, ...]:
@@ -311,6 +315,14 @@ class _Table:
 
     def delete_sql(self) -> str:
         return f"DELETE FROM {self.name} WHERE {' AND '.join(f'{c} = ?' for c in self.key_columns)}"
+
+
+def _log(lines: Iterable[Line], by: Author | None) -> None:
+    """The audit log, where logins and refusals are written as well."""
+    user, client = (None, "") if by is None else (by.user, by.address)
+    for event_type, object_type, details in lines:
+        change, told = f"{event_type} {object_type}", json.dumps(details)
+        _LOG.info("catalog changed", user=user, client=client, change=change, details=told)
 
 
 def _item_to_row(_: str, item: Item) -> Row | None:

@@ -39,7 +39,8 @@ Not here: who opens one (`opening.py`), how it is kept (`sqlite_store.py`), ids'
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, Protocol
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol
 
 from headwater.catalog.audit import AuditEvent
 from headwater.catalog.state import CatalogState
@@ -55,6 +56,28 @@ class MetadataBusy(UserError):
     """Another process writes to the database; nothing was changed, and another try may succeed."""
 
 
+class Author(Protocol):
+    """Who changes the catalog, and from where: a session, or the server itself."""
+
+    @property
+    def user(self) -> str: ...
+
+    @property
+    def address(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An author that is no session."""
+
+    user: str
+    address: str = ""
+
+
+MZ_SYSTEM: Final = Named("mz_system")
+"""Whoever nobody has asked."""
+
+
 class CatalogStore(Protocol):
     """The catalog, and a few small durable facts beside it."""
 
@@ -66,9 +89,9 @@ class CatalogStore(Protocol):
         """The newest state, which never changes; another one takes its place.  Asked all the time."""
 
     def transact(
-        self, requirements: Sequence[Requirement], updates: Sequence[Update], *, user: str | None = None
+        self, requirements: Sequence[Requirement], updates: Sequence[Update], *, by: Author | None = None
     ) -> CatalogState:
-        """Apply all updates in order, or none of them; `user` is for the audit log.
+        """Apply all updates in order, or none of them; `by` is for the audit log.
 
         UserError if a requirement does not hold; MetadataBusy if another process writes; InvariantViolation
         if an update does not fit the state, or another process has committed since this one looked.  In all

@@ -25,7 +25,7 @@ import structlog
 from headwater.catalog.builtin.facts import SystemFacts
 from headwater.catalog.snapshot import SessionNames
 from headwater.catalog.state import CatalogState, Item, replica_ids
-from headwater.catalog.store import CatalogStore
+from headwater.catalog.store import MZ_SYSTEM, CatalogStore
 from headwater.catalog.updates import CatalogVersionIs, DropItem, Redefine, Update
 from headwater.coordinator import operator, system
 from headwater.coordinator.advisory import AdvisoryLocks
@@ -389,17 +389,17 @@ class Coordinator:
         changes = self._dated(outcome.updates)
         after = self._with_values(
             outcome.secret_values,
-            lambda: self.catalog.transact(outcome.requirements, changes, user=session.user),
+            lambda: self.catalog.transact(outcome.requirements, changes, by=session),
         )
         await self._committed(before, after, changes)
 
-    async def commit_staged(self, staged: StagedDdl, user: str) -> None:
+    async def commit_staged(self, staged: StagedDdl, session: SqlSession) -> None:
         """Everything of a DDL block at once."""
         before = self.catalog.state
         changes = self._dated(staged.rebased(before))
         version = [CatalogVersionIs(before.version)]
         after = self._with_values(
-            staged.secret_values, lambda: self.catalog.transact(version, changes, user=user)
+            staged.secret_values, lambda: self.catalog.transact(version, changes, by=session)
         )
         await self._committed(before, after, changes)
 
@@ -445,7 +445,7 @@ class Coordinator:
 
         async def changed() -> None:
             before = self.catalog.state
-            after = self.catalog.transact([expected], changes, user="mz_system")
+            after = self.catalog.transact([expected], changes, by=MZ_SYSTEM)
             await self._committed(before, after, changes)
 
         await patiently(changed)
@@ -584,7 +584,7 @@ class Coordinator:
             before = self.catalog.state
             order = before.drop_order([item.id for item in items])
             changes = [DropItem(id_) for id_ in order]
-            after = self.catalog.transact([], changes, user=session.user)
+            after = self.catalog.transact([], changes, by=session)
             await self._committed(before, after, changes)
 
     def cancel(self, backend_pid: int, secret_key: int) -> None:

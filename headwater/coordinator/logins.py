@@ -67,8 +67,8 @@ class Logins:
         self._note = note
         self._throttle = Throttle()
         # Passwords sent by HTTP with each request: checking one takes milliseconds, so what was right
-        # is remembered, as a code that nobody can turn back.
-        self._right: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+        # is remembered, as a code that nobody can turn back.  Of each address, so that the log has all.
+        self._right: OrderedDict[tuple[str, str, str], bytes] = OrderedDict()
         self._key = secret_number(256).to_bytes(32, "big")
 
     def known(self, user: str) -> bool:
@@ -116,7 +116,8 @@ class Logins:
         if self.method == "certificate":
             raise self.refused(user, address, "certificate")
         verifier, genuine = self.kept(user)
-        key, code = (user, str(verifier)), hmac.digest(self._key, password.encode(), "sha256")
+        key = user, str(verifier), _network(address)
+        code = hmac.digest(self._key, password.encode(), "sha256")
         if genuine and hmac.compare_digest(self._right.get(key, b""), code):
             return user
         await self.turn(user, address)

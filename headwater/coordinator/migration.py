@@ -29,7 +29,7 @@ from headwater.catalog.apply import apply
 from headwater.catalog.details import FedTable, View
 from headwater.catalog.snapshot import SessionNames
 from headwater.catalog.state import CatalogState, Comment, Item
-from headwater.catalog.store import CatalogStore
+from headwater.catalog.store import MZ_SYSTEM, CatalogStore
 from headwater.coordinator.variables import flag
 from headwater.core.errors import InvariantViolation, UserError
 from headwater.core.ids import id_number
@@ -288,5 +288,5 @@ def migrate_sources(catalog: CatalogStore) -> None:
         return
     changes = planned.updates(state)
     if changes:
-        catalog.transact([updates.CatalogVersionIs(state.version)], changes, user="mz_system")
+        catalog.transact([updates.CatalogVersionIs(state.version)], changes, by=MZ_SYSTEM)
         log.info("legacy sources have become sources and tables", items=len(planned.steps))

@@ -403,7 +403,7 @@ class SqlSession:
                 )
             if committed and transaction.staged is not None and transaction.staged.updates:
                 staged = transaction.staged
-                await patiently(lambda: self.coordinator.commit_staged(staged, self.user))
+                await patiently(lambda: self.coordinator.commit_staged(staged, self))
         except BaseException:
             self.settings.end(False)
             raise

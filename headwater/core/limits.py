@@ -218,6 +218,8 @@ REFUSAL_CHARACTERS_MAX = 500
 """so much of the error;"""
 REFUSAL_LOG_S = 60.0
 """the log has a line for each, and then as often as this."""
+STRANGERS_LOGGED_MAX = 1_000
+"""Addresses of which it is remembered that the log has a line about their handshakes."""
 DEPENDENTS_SHOWN_MAX = 20
 """So many objects does an error list because of which a role cannot be dropped."""
 

@@ -20,6 +20,7 @@ import structlog
 
 from headwater.core.crowd import to_leave
 from headwater.core.limits import HTTP_CONNECTIONS_MAX, STARTUP_S_MAX
+from headwater.core.seldom import Seldom
 from headwater.tls import Tls
 
 _LOG: Final = structlog.get_logger("http")
@@ -48,6 +49,7 @@ class EncryptedListener:
         self._tls = tls
         self._loop = asyncio.get_running_loop()
         self._starting: dict[_Handshake, None] = {}  # the oldest first
+        self._broken = Seldom()  # handshakes
         self._accepting = self._loop.create_task(self._accept())
 
     def close(self) -> None:
@@ -73,14 +75,15 @@ class EncryptedListener:
             if other is not None:
                 self._starting.pop(other)
                 other.task.cancel()
-            handshake = _Handshake(str(address[0]), self._loop.create_task(self._begin(connection)))
+            host = str(address[0])
+            handshake = _Handshake(host, self._loop.create_task(self._begin(connection, host)))
             self._starting[handshake] = None
             handshake.task.add_done_callback(partial(self._ended, handshake))
 
     def _ended(self, handshake: _Handshake, _: asyncio.Task[None]) -> None:
         self._starting.pop(handshake, None)
 
-    async def _begin(self, connection: socket.socket) -> None:
+    async def _begin(self, connection: socket.socket, host: str) -> None:
         """Hand a connection on, encrypted or not."""
         connection.setblocking(False)
         taken = False
@@ -99,7 +102,9 @@ class EncryptedListener:
                 )
                 taken = True
         except OSError as error:  # the client's doing
-            _LOG.info("could not encrypt", error=error.strerror or str(error))
+            count = self._broken.due(host, self._loop.time())
+            if count is not None:
+                _LOG.info("could not encrypt", client=host, error=error.strerror or str(error), count=count)
         finally:
             if not taken:
                 connection.close()

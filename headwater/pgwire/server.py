@@ -42,6 +42,7 @@ from headwater.core.limits import (
     SHUTDOWN_S_MAX,
     STARTUP_S_MAX,
 )
+from headwater.core.seldom import Seldom
 from headwater.pgwire.login import ANYBODY, Entrance
 from headwater.pgwire.receive import Room
 from headwater.pgwire.session import Door, conversation
@@ -76,6 +77,7 @@ class PgWireServer:
         self.sessions = sessions
         self.entrance = entrance
         self.room = Room()  # for long messages
+        self.broken_handshakes = Seldom()
         self.host = host
         self.port = port
         self.internal = internal
@@ -342,7 +344,9 @@ class _Connection(asyncio.Protocol):
             self._lost = True  # a connection that breaks before it is encrypted tells nobody else
             self._transport.abort()
             if isinstance(error, OSError | EOFError):  # the client's doing
-                _LOG.info("could not encrypt", client=self.host, error=_tls_reason(error))
+                count = self._server.broken_handshakes.due(self.host, self._loop.time())
+                if count is not None:
+                    _LOG.info("could not encrypt", client=self.host, error=_tls_reason(error), count=count)
                 raise Disconnected from error
             raise
         self._transport = cast(asyncio.Transport, transport)

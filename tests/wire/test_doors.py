@@ -303,6 +303,26 @@ def test_who_was_refused_what_is_written_down(guarded: Guarded, ann: dict[str, s
         assert ("CREATE DATABASE", "127.0.0.1", 1) in admin.execute(asked).fetchall()
 
 
+def test_the_log_tells_who_came_and_what_they_changed(guarded: Guarded, ann: dict[str, str]) -> None:
+    """In one place: logins by each protocol, good and bad, changes, and where from."""
+    with guarded.connect() as admin:
+        address = admin.info.get_parameters()["hostaddr"]
+        admin.execute("CREATE TABLE told (a int)")
+        admin.execute("DROP TABLE told")
+    assert _answered(guarded, {"query": "SELECT 1"}, ann["user"], ann["password"])
+    with suppress(HTTPError):
+        guarded.https("/api/sql", {"query": "SELECT 1"}, ADMIN, "wrong")
+    lines = [line for line in guarded.server.log_path.read_text().splitlines() if f"client={address}" in line]
+    for facts in (
+        ("login ", f"user={ADMIN}"),
+        ("login ", "user=ann"),
+        ("login failed", f"user={ADMIN}", "method=password"),
+        ("catalog changed", f"user={ADMIN}", "change='create table'", '"item": "told"'),
+        ("catalog changed", f"user={ADMIN}", "change='drop table'", '"item": "told"'),
+    ):
+        assert [line for line in lines if all(fact in line for fact in facts)], facts
+
+
 def test_the_doctor_finds_it_well(guarded: Guarded) -> None:
     http = Address("127.0.0.1", guarded.server.http_port)
 

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headwater.catalog.state import CatalogState, Cluster
-from headwater.catalog.store import MetadataBusy
+from headwater.catalog.store import MetadataBusy, Named
 from headwater.catalog.updates import (
     AlterCluster,
     CatalogVersionIs,
@@ -312,8 +312,8 @@ def test_settings_are_durable(metadata: Metadata) -> None:
 
 def test_the_audit_log_says_who_did_what_and_when(metadata: Metadata) -> None:
     store = metadata.catalog(StoppedClock())
-    store.transact([], OBJECTS, user="ann")
-    store.transact([], [RenameItem("u3", "simple")], user="bob")
+    store.transact([], OBJECTS, by=Named("ann"))
+    store.transact([], [RenameItem("u3", "simple")], by=Named("bob"))
     store.transact([ClusterNameFree("blue")], [CreateCluster(Cluster("u2", "blue", "local"))])
     events = store.audit_events()
     assert [event.id for event in events] == list(range(1, len(events) + 1))

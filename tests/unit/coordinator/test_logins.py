@@ -41,15 +41,17 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return seen
 
 
-def test_the_right_password_is_checked_once(derived: list[str]) -> None:
+def test_the_right_password_is_checked_once_of_each_address(derived: list[str]) -> None:
     door = logins()
 
     async def ask() -> None:
         for password in (PASSWORD, PASSWORD, PREPARED):
-            assert await door.authenticate("me", password, "127.0.0.1") == "me"
+            assert await door.authenticate("me", password, "127.0.0.1:1") == "me"
+        for port in (1, 2):
+            assert await door.authenticate("me", PASSWORD, f"127.0.0.2:{port}") == "me"
 
     asyncio.run(ask())
-    assert derived == [PASSWORD, PREPARED]
+    assert derived == [PASSWORD, PREPARED, PASSWORD]
 
 
 @pytest.mark.parametrize("user", ["me", "guest", "nobody"])
