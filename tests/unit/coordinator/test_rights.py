@@ -57,6 +57,12 @@ CONNECTION = (
     "CREATE CONNECTION {s}.pg TO POSTGRES (HOST '127.0.0.1', PORT 1, USER 'u', DATABASE 'd')"
     " WITH (VALIDATE = false)",
 )
+KAFKA = (
+    "CREATE CONNECTION {s}.k TO KAFKA (BROKER '127.0.0.1:1', SECURITY PROTOCOL PLAINTEXT) "
+    " WITH (VALIDATE = false)",
+    "CREATE CONNECTION {s}.csr TO CONFLUENT SCHEMA REGISTRY (URL 'http://127.0.0.1:1') "
+    " WITH (VALIDATE = false)",
+)
 SCHEMA = "USAGE ON SCHEMA {s}"
 MAKE = "CREATE ON SCHEMA {s}"
 READ = "SELECT ON {s}.t"
@@ -133,6 +139,37 @@ TRIED = (
         CONNECTION,
         fails=True,
     ),
+    Tried(
+        "CREATE SOURCE {s}.n FROM MYSQL CONNECTION {s}.my",
+        (MAKE, SCHEMA, "CREATE ON CLUSTER quickstart", "USAGE ON CONNECTION {s}.my"),
+        ("CREATE CONNECTION {s}.my TO MYSQL (HOST '127.0.0.1', PORT 1, USER 'u') WITH (VALIDATE = false)",),
+        fails=True,
+    ),
+    Tried(
+        "CREATE SOURCE {s}.n FROM KAFKA CONNECTION {s}.k (TOPIC 't')"
+        " FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION {s}.csr",
+        (
+            *(MAKE, SCHEMA, "CREATE ON CLUSTER quickstart"),
+            *("USAGE ON CONNECTION {s}.k", "USAGE ON CONNECTION {s}.csr"),
+        ),
+        KAFKA,
+        fails=True,
+    ),
+    Tried(
+        "CREATE CONNECTION {s}.n TO KAFKA (BROKER 'h:1', SASL MECHANISMS 'PLAIN', SASL USERNAME 'u',"
+        " SASL PASSWORD SECRET {s}.x) WITH (VALIDATE = false)",
+        (MAKE, SCHEMA, "USAGE ON SECRET {s}.x"),
+        SECRET,
+    ),
+    Tried(
+        "ALTER CONNECTION {s}.pg SET (PASSWORD SECRET {s}.x) WITH (VALIDATE = false)",
+        (SCHEMA, "USAGE ON SECRET {s}.x"),
+        (*CONNECTION, *SECRET),
+        owned="CONNECTION {s}.pg",
+    ),
+    Tried("CREATE OR REPLACE VIEW {s}.v AS SELECT 1 AS a", (MAKE,), VIEW, owned="VIEW {s}.v"),
+    Tried("COPY (SELECT * FROM {s}.v) TO STDOUT", (SCHEMA, "SELECT ON {s}.v"), VIEW),
+    Tried("EXPLAIN SELECT * FROM {s}.v", (SCHEMA, "SELECT ON {s}.v"), VIEW),
     Tried("CREATE TABLE {s}.n FROM SOURCE {s}.src", (MAKE, SCHEMA, "SELECT ON {s}.src"), SOURCE),
     Tried(
         "CREATE TABLE {s}.n FROM WEBHOOK BODY FORMAT TEXT CHECK (WITH (BODY, SECRET {s}.x AS k) body = k)",
@@ -247,3 +284,55 @@ def test_the_table_is_walked() -> None:
     tried.add(Subscribe)  # by a cursor
     open_to_all = {kind for kind, needs in RIGHTS.items() if needs is nothing}
     assert {kind.__name__ for kind in RIGHTS.keys() - tried - open_to_all} == set()
+
+
+KINDS = {
+    "TABLE": "CREATE TABLE {n} (a int)",
+    "VIEW": "CREATE VIEW {n} AS SELECT 1 AS a",
+    "SOURCE": "CREATE SOURCE {n} FROM LOAD GENERATOR COUNTER (UP TO 0)",
+    "CONNECTION": "CREATE CONNECTION {n} TO KAFKA (BROKER 'h:9092', SECURITY PROTOCOL PLAINTEXT)"
+    " WITH (VALIDATE = false)",
+    "SECRET": "CREATE SECRET {n} AS 'x'",
+    "SCHEMA": "CREATE SCHEMA {n}",
+    "DATABASE": "CREATE DATABASE {n}",
+    "CLUSTER": "CREATE CLUSTER {n} (SIZE 'default')",
+}
+OF_OWNERS = (
+    "ALTER {k} {n} RENAME TO {n}_b",
+    "ALTER {k} {n} OWNER TO me_too",
+    "COMMENT ON {k} {n} IS 'x'",
+    "GRANT ALL ON {o} {n} TO PUBLIC",
+    "REVOKE ALL ON {o} {n} FROM PUBLIC",
+    "DROP {k} {n}",
+    "DROP {k} IF EXISTS {n} CASCADE",
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_done_to_an_object_of_any_kind_takes_to_own_it(environment: Environment, kind: str) -> None:
+    """Whoever may use it, and make others beside it, may not; its owner may."""
+    granted = "TABLE" if kind in ("VIEW", "SOURCE") else kind
+    all_of = {
+        "TABLE": "SELECT, INSERT, UPDATE, DELETE",
+        "SCHEMA": "USAGE, CREATE",
+        "DATABASE": "USAGE, CREATE",
+    }
+    uses = {**all_of, "VIEW": "SELECT", "SOURCE": "SELECT", "CLUSTER": "USAGE, CREATE"}.get(kind, "USAGE")
+    with environment.connect() as admin:
+        me = f"me_{kind.lower()}"
+        for text in ("CREATE ROLE IF NOT EXISTS me_too", f"CREATE USER {me}", f"GRANT me_too TO {me}"):
+            admin.execute(text.encode())
+        admin.execute(f"GRANT CREATE ON SCHEMA public TO {me}".encode())
+        admin.execute(f"GRANT CREATE ON DATABASE materialize TO {me}".encode())
+        with environment.connect(me) as mine:
+            for number, template in enumerate(OF_OWNERS):
+                if kind == "DATABASE" and "RENAME" in template:
+                    continue  # there is no such statement
+                name = f"{kind.lower()}_{number}"
+                attempt = template.format(k=kind, o=granted, n=name).encode()
+                admin.execute(KINDS[kind].format(n=name).encode())
+                admin.execute(f"GRANT {uses} ON {granted} {name} TO {me}".encode())
+                with pytest.raises(Denied, match="must be owner of"):
+                    mine.execute(attempt)
+                admin.execute(f"ALTER {kind} {name} OWNER TO {me}".encode())
+                mine.execute(attempt)
