@@ -443,9 +443,9 @@ class SqlSession:
         return Who(self.role_id, self.user, self.internal or known.superuser)
 
     def allow(self, query: Query) -> None:
-        """UserError 42501 if it may not read what a query names."""
+        """UserError 42501 if it may not read what a query names, or a view's owner what the view names."""
         who, authority = self.who, self.authority
-        if not who.superuser:
+        if not self.internal:
             check_reads(authority, who, query.named_ids)
             gone = query.named_ids - authority.items.keys()  # dropped since a block has read
             check_reads(self.state, who, gone)
