@@ -76,9 +76,13 @@ def build_app(
     async def index(_: Request) -> Response:
         return PlainTextResponse(INDEX)
 
-    routes: list[BaseRoute] = [Route("/", index), *health.routes(readiness), *metrics.routes(objects)]
+    allowed = access or Access()
+    routes: list[BaseRoute] = [
+        Route("/", index),
+        *health.routes(readiness),
+        *metrics.routes(objects, allowed),
+    ]
     if sessions is not None:
-        allowed = access or Access()
         routes.append(Route("/api/sql", SqlRequests(sessions, allowed)))
         routes.append(WebSocketRoute("/api/experimental/sql", SqlConversations(sessions, allowed)))
     app = Starlette(routes=routes)

@@ -7,12 +7,15 @@ plain HTTP/1.1 request, so that nothing of the answer is interpreted for us.
 from __future__ import annotations
 
 import asyncio
+import base64
 import signal
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 import pytest
 
 from headwater.core.errors import UserError
+from headwater.http.access import Access
 from headwater.http.app import build_app, serve
 from headwater.http.health import Readiness
 from headwater.observe.metrics import ObjectNumbers
@@ -72,6 +75,45 @@ def test_metrics_are_served_in_text_form() -> None:
         assert "u3" not in (await get(address, "/metrics"))[1], "what was dropped is exposed no longer"
 
     while_serving(lambda: (True, ""), test, lambda: next(answers))
+
+
+@pytest.mark.parametrize(
+    ("trusted", "host", "login", "status"),
+    [
+        (False, "203.0.113.7", None, 401),
+        (False, "203.0.113.7", "me:wrong", 401),
+        (False, "203.0.113.7", "me:right", 200),
+        (False, "127.0.0.1", None, 200),
+        (False, "::1", None, 200),
+        (True, "203.0.113.7", None, 200),
+    ],
+)
+def test_metrics_are_for_roles_and_for_this_machine_where_passwords_are_asked_for(
+    trusted: bool, host: str, login: str | None, status: int
+) -> None:
+    async def identify(user: str | None, password: str | None, address: str) -> str:
+        if password != "right":
+            raise UserError("password authentication failed", "28P01")
+        return str(user)
+
+    told: list[Any] = []
+
+    async def send(message: Any) -> None:
+        told.append(message)
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b""}
+
+    basic = [] if login is None else [(b"authorization", b"Basic " + base64.b64encode(login.encode()))]
+    asked = {"type": "http", "method": "GET", "path": "/metrics", "headers": basic, "client": (host, 5)}
+    app = build_app(lambda: (True, ""), access=Access(identify, trusted))
+
+    async def run() -> None:
+        await app({**asked, "query_string": b"", "root_path": ""}, receive, send)
+
+    asyncio.run(run())
+    assert told[0]["status"] == status
+    assert (b"headwater_" in told[1]["body"]) == (status == 200)
 
 
 def test_the_index_names_the_other_pages_and_the_rest_does_not_exist() -> None:
