@@ -501,7 +501,9 @@ KAFKA_METADATA_S = 60.0
 """How often new partitions are looked for, unless a source says otherwise."""
 KAFKA_METADATA_S_MAX = 3_600.0
 REGISTRY_ANSWER_S_MAX = 10.0
-"""How long a schema registry may take to answer."""
+"""How long a schema registry may take to answer,"""
+REGISTRY_ANSWER_BYTES_MAX = 64 * 1024 * 1024
+"""and how much it may say: a user names it, and it may be anything."""
 REGISTRY_ABSENT_S = 3.0
 """How long a registry says that it has no schema before it is believed; not more often than the next."""
 REGISTRY_WAIT_EVERY_S = 60.0

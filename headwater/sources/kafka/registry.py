@@ -22,7 +22,12 @@ from urllib.parse import quote, urlsplit
 
 from headwater.core.clock import SYSTEM_CLOCK
 from headwater.core.errors import TransientError, UserError
-from headwater.core.limits import REGISTRY_ABSENT_S, REGISTRY_ANSWER_S_MAX, REGISTRY_WAIT_EVERY_S
+from headwater.core.limits import (
+    REGISTRY_ABSENT_S,
+    REGISTRY_ANSWER_BYTES_MAX,
+    REGISTRY_ANSWER_S_MAX,
+    REGISTRY_WAIT_EVERY_S,
+)
 from headwater.sources.connections import text_of
 from headwater.sources.contract import Answers, Secrets
 from headwater.sources.external import addresses
@@ -32,6 +37,7 @@ _DEPTH_MAX: Final = 16
 
 _NO_SCHEMA: Final = 40403
 _AGAIN_S: Final = 0.2
+_PIECE_BYTES: Final = 1024 * 1024
 
 _waited: dict[str, float] = {}  # by URL, since when a schema was waited for that a registry does not have
 
@@ -152,7 +158,7 @@ class Registry:
             with closing(self._connect(place.scheme, place.hostname or "", place.port)) as connection:
                 connection.request("GET", path, headers=self._headers())
                 answer = connection.getresponse()
-                body = answer.read()
+                body = _body(answer)
         except (OSError, http.client.HTTPException) as error:
             reason = str(error) or type(error).__name__
             raise TransientError(
@@ -203,6 +209,21 @@ class Registry:
             login = f"{user}:{self._text('password') or ''}".encode()
             headers["Authorization"] = f"Basic {base64.b64encode(login).decode()}"
         return headers
+
+
+def _body(answer: http.client.HTTPResponse) -> bytes:
+    """All of it; OSError if that does not come to an end."""
+    until_s = SYSTEM_CLOCK.monotonic_s() + REGISTRY_ANSWER_S_MAX
+    body = bytearray()
+    while piece := answer.read1(_PIECE_BYTES):
+        body += piece
+        if len(body) > REGISTRY_ANSWER_BYTES_MAX:
+            raise OSError(f"its answer has more than {REGISTRY_ANSWER_BYTES_MAX} bytes")
+        if SYSTEM_CLOCK.monotonic_s() > until_s:
+            raise OSError(f"its answer takes more than {REGISTRY_ANSWER_S_MAX:g} s")
+    if answer.length:
+        raise http.client.IncompleteRead(bytes(body), answer.length)
+    return bytes(body)
 
 
 def _error_code(body: bytes) -> int | None:
