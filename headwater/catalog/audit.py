@@ -19,6 +19,7 @@ from headwater.catalog.state import (
     Database,
     DefaultGrant,
     Item,
+    Role,
     Schema,
     replica_ids,
 )
@@ -244,11 +245,12 @@ def _role_events(
 ) -> list[Line]:
     match update:
         case CreateRole(role):
-            return [("create", "role", {"id": role.id, "name": role.name})]
+            usual = Role(role.id, role.oid, role.name, login=role.login)
+            return [("create", "role", _role_details(usual, role))]
         case DropRole(role_id):
             return [("drop", "role", {"id": role_id, "name": before.roles[role_id].name})]
         case UpdateRole(role):
-            return [("alter", "role", {"id": role.id, "name": role.name})]
+            return [("alter", "role", _role_details(before.roles[role.id], role))]
         case SetMembership(role_id, member_id, grantor_id):
             details = {
                 "role_id": role_id,
@@ -256,6 +258,18 @@ def _role_events(
                 "grantor_id": grantor_id or before.memberships.get((role_id, member_id)),
             }
             return [("revoke" if grantor_id is None else "grant", "role", details)]
+
+
+def _role_details(before: Role, after: Role) -> Details:
+    """What has become another; of a password only that it has."""
+    details: dict[str, object] = {"id": after.id, "name": after.name}
+    for name in ("inherit", "login", "superuser", "connection_limit", "settings"):
+        if getattr(after, name) != getattr(before, name):
+            value = getattr(after, name)
+            details[name] = dict(value) if name == "settings" else value
+    if after.verifier != before.verifier:
+        details["password"] = "removed" if after.verifier is None else "changed"
+    return details
 
 
 def _grant_events(before: CatalogState, update: SetGrants, after: CatalogState) -> list[Line]:

@@ -17,7 +17,7 @@ from headwater.coordinator.sizes import size, statement_memory
 from headwater.core.calendar import HOUR_S, MIDNIGHT_2000_US, SECOND_US
 from headwater.core.errors import UserError
 from headwater.core.interval import parse_interval
-from headwater.core.limits import IDLE_IN_TRANSACTION_S_DEFAULT
+from headwater.core.limits import IDLE_IN_TRANSACTION_S_DEFAULT, NAME_BYTES_MAX
 from headwater.formats.zones import find_zone, zone_of_offset
 from headwater.sources.dialects import DIALECTS
 
@@ -66,6 +66,11 @@ def _one_of(*words: str) -> Callable[[str], str]:
         return text.lower()
 
     return check
+
+
+def _program(text: str) -> str:
+    """As PostgreSQL keeps it, since others read it, and a terminal may obey it: plain, and not long."""
+    return "".join(c if " " <= c <= "~" else "?" for c in text[:NAME_BYTES_MAX])
 
 
 def _integer(text: str) -> str:
@@ -200,7 +205,7 @@ SEVERITIES: Final = (
 )
 
 _VARIABLES: Final = (
-    Variable("application_name", "", "Name of the client's program", reported="application_name"),
+    Variable("application_name", "", "Name of the client's program", _program, reported="application_name"),
     Variable(
         "client_encoding",
         "UTF8",

@@ -259,6 +259,33 @@ def test_who_repeats_what_is_refused_takes_no_place_of_others(
     assert len(refused) == REFUSALS_OF_ROLE_MAX + 5
 
 
+def test_the_audit_log_tells_what_became_of_a_role(admin: psycopg.Connection) -> None:
+    for text in (
+        "ALTER ROLE ann SUPERUSER PASSWORD 'hidden'",
+        "ALTER ROLE ann SET statement_timeout = '5s'",
+        "CREATE USER eve SUPERUSER",
+    ):
+        admin.execute(text.encode())
+    lines = admin.execute(
+        "SELECT event_type, details - 'id' FROM mz_audit_events WHERE object_type = 'role' ORDER BY id DESC"
+        " LIMIT 3"
+    ).fetchall()
+    assert lines[::-1] == [
+        ("alter", {"name": "ann", "superuser": True, "password": "changed"}),
+        ("alter", {"name": "ann", "settings": {"statement_timeout": "5 s"}}),
+        ("create", {"name": "eve", "superuser": True}),
+    ]
+
+
+def test_the_name_of_a_program_is_plain_text(environment: Environment, admin: psycopg.Connection) -> None:
+    """Those who look at sessions may do so on a terminal."""
+    with connect(environment, "ann") as ann:
+        ann.execute("SET application_name = E'\\x1b[31m\\n\u00e9" + "x" * 100 + "'")
+        shown = ann.execute("SHOW application_name").fetchone()
+        assert shown == (("?[31m??" + "x" * 100)[:63],)
+        assert (shown[0],) in admin.execute("SELECT application_name FROM pg_stat_activity").fetchall()
+
+
 def test_passwords_are_shown_nowhere(environment: Environment, admin: psycopg.Connection) -> None:
     admin.execute("ALTER ROLE bob PASSWORD 'planted-password'")
     kept = environment.coordinator.catalog.state.role_named("bob")

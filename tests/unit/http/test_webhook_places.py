@@ -12,7 +12,7 @@ import pytest
 
 from headwater.catalog.updates import SetSystemVariable
 from tests.support.http import Served
-from tests.unit.http.test_webhooks import PATH, made, sent, story
+from tests.unit.http.posting import PATH, made, sent, story
 
 ENDLESS = "(SELECT count(*) FROM generate_series(1, 1000000000000)) > length(body)"
 
