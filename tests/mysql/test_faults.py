@@ -359,6 +359,25 @@ def test_transactions_that_were_never_in_the_log_end_the_source(
         here.follows("t")
 
 
+@pytest.mark.parametrize("mortal_upstream", ["mysql"], indirect=True)  # MariaDB names them all
+def test_transactions_without_a_name_end_the_source_until_it_begins_anew(
+    server: HeadwaterServer, shop: Database
+) -> None:
+    with following(server, shop, TABLE, FILLED) as here:
+        here.create_table("t")
+        here.follows("t")
+        try:
+            shop.run(*(f"SET GLOBAL gtid_mode = {mode}" for mode in ("ON_PERMISSIVE", "OFF_PERMISSIVE")))
+            shop.run("INSERT INTO t VALUES (4, 'four', 4)")
+            here.error_of("t")
+        finally:
+            shop.run(*(f"SET GLOBAL gtid_mode = {mode}" for mode in ("ON_PERMISSIVE", "ON")))
+        assert "gtid_mode" in here.error_of("t")
+        begin_anew(here)
+        shop.run("INSERT INTO t VALUES (5, 'five', 5)")
+        here.follows("t")
+
+
 def purged(database: Database) -> bool:
     """Whether one file of the log is left; a server keeps those that it thinks somebody reads."""
     [*_, (newest, *_)] = database.run("SHOW BINARY LOGS")

@@ -28,7 +28,7 @@ from headwater.sources.mysql.events import Events
 from headwater.sources.mysql.facts import ServerFacts
 from headwater.sources.mysql.frontier import GtidFrontier, Last
 from headwater.sources.mysql.gtid import GtidPosition, GtidSet, parse_gtids
-from headwater.sources.mysql.protocol import Damaged, Diverged, Purged, StreamError
+from headwater.sources.mysql.protocol import Damaged, Diverged, Nameless, Purged, StreamError
 from headwater.sources.mysql.stream import BinlogStream
 from headwater.sources.mysql.transactions import Transaction, begun
 from headwater.sources.mysql.trouble import AGAIN, NAMESPACE, RESYNC
@@ -37,6 +37,10 @@ Gtids = GtidSet | GtidPosition
 _Heard = TypeVar("_Heard")
 
 PURGED: Final = "mysql server does not have the binlog available at the requested gtid set"
+LOGGED_AGAIN: Final = (
+    f"Let the upstream log all changes again: VALIDATE CONNECTION says what is set wrongly. {RESYNC}"
+)
+_NAMELESS: Final = "mysql server binlog has a transaction without a gtid: gtid_mode was not ON"
 _BEHIND: Final = "mysql server binlog frontier at {} is beyond required frontier {}"
 _AGAIN: Final = (
     "mysql server binlog has another transaction {} than was read: its binary log was thrown away, and counts"
@@ -166,6 +170,8 @@ def ended(error: StreamError, at: str) -> HeadwaterError:
         return DefiniteError("", at, PURGED, RESYNC)
     if isinstance(error, Diverged):
         return DefiniteError("", at, f"mysql server has another history than was read: {error.text}", RESYNC)
+    if isinstance(error, Nameless):
+        return DefiniteError("", at, _NAMELESS, LOGGED_AGAIN)
     if isinstance(error, Damaged):
         return DefiniteError("", at, error.text, RESYNC)
     return TransientError(f"{NAMESPACE}: stream ended prematurely: {error.text}", AGAIN)

@@ -30,6 +30,7 @@ _PACKET_MAX: Final = 0xFFFFFF
 _FATAL: Final = 1236
 _PURGED: Final = re.compile(r"purged|too old", re.IGNORECASE)
 _DIVERGED: Final = re.compile(r"more GTIDs than|not in the master's binlog|diverged", re.IGNORECASE)
+_NAMELESS: Final = re.compile(r"anonymous transaction", re.IGNORECASE)
 _TAKEN: Final = re.compile(r"same server_?(?:uu)?id", re.IGNORECASE)
 
 
@@ -58,6 +59,10 @@ class Diverged(StreamError):
     """The server does not have what was read already."""
 
 
+class Nameless(StreamError):
+    """There is a transaction in the log that has no GTID."""
+
+
 class ServerIdTaken(StreamError):
     """Somebody else has come with our number."""
 
@@ -67,7 +72,7 @@ def refused(code: int, text: str) -> StreamError:
     if _TAKEN.search(text):
         return ServerIdTaken(text, code)
     if code == _FATAL:
-        for pattern, kind in ((_DIVERGED, Diverged), (_PURGED, Purged)):
+        for pattern, kind in ((_DIVERGED, Diverged), (_PURGED, Purged), (_NAMELESS, Nameless)):
             if pattern.search(text):
                 return kind(text, code)
     return StreamError(text, code)

@@ -41,11 +41,11 @@ from headwater.sources.mysql.connection import close, connect
 from headwater.sources.mysql.facts import ServerFacts
 from headwater.sources.mysql.frontier import GtidFrontier, gtids_of
 from headwater.sources.mysql.gtid import Gtid, GtidPosition, GtidSet, parse_gtids
-from headwater.sources.mysql.history import PURGED, Gtids, History, ended
+from headwater.sources.mysql.history import LOGGED_AGAIN, PURGED, Gtids, History, ended
 from headwater.sources.mysql.inspect import rights_of, table_facts
 from headwater.sources.mysql.pin import UNLOGGED
 from headwater.sources.mysql.protocol import StreamError
-from headwater.sources.mysql.server import check_place, configuration, place_of, server_facts
+from headwater.sources.mysql.server import check_place, configuration, place_of, server_facts, unlogged
 from headwater.sources.mysql.spool import Spool
 from headwater.sources.mysql.statements import Name
 from headwater.sources.mysql.stream import BinlogStream, open_stream
@@ -91,6 +91,7 @@ class MysqlReader:
         self._unshown = Unshown()
         self._secrets = secrets
         self._stopping = False
+        self._begun = stands_at is not None
         self._read: Gtids = GtidSet()  # what ticks have taken
         self._failure: HeadwaterError | None = None
         self._stream: BinlogStream | None = None
@@ -121,16 +122,20 @@ class MysqlReader:
         except BaseException:
             self.close()
             raise
+        self._begun = True
         self.start: Frontier = GtidFrontier(begin, self._last, self._generation)
 
     # Opening
 
     def _server(self) -> ServerFacts:
-        """What the server is now; TransientError if it is set so that changes may be missed."""
+        """What the server is now; an error if it is set so that changes may be missed, or are."""
         facts = server_facts(self._control)
         if facts.flavour != self._options["flavour"]:
             what = _OTHER.format(_title(facts.flavour), _title(self._options["flavour"]))
             raise DefiniteError("", "", what, RESYNC)
+        lost = unlogged(facts)
+        if lost is not None and self._begun:
+            raise DefiniteError("", str(self._read), lost, LOGGED_AGAIN)
         message = configuration(facts)
         if message is not None:
             hint = (

@@ -58,6 +58,7 @@ _SETS: Final[Mapping[Flavour, tuple[str, ...]]] = {
     "mysql": ("gtid_executed", "gtid_purged"),
     "mariadb": ("gtid_binlog_pos", "gtid_binlog_state"),
 }
+_LOSING: Final = frozenset(("log_bin", "log_replica_updates", "log_slave_updates", "gtid_mode"))
 _LOGGED_CASCADES_MIN: Final = (9, 6, 0)
 _SETTINGS: Final = "Invalid MySQL system replication settings"
 _GTID_STEPS: Final = (
@@ -68,12 +69,16 @@ _GTID_STEPS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """A variable that must have another value; `fix` is a clause after "In the upstream: "."""
+    """A variable that must have another value; `fix` is a clause after "In the upstream: ".
+
+    `loses`: there are changes meanwhile that the log has not, or not under a name that it could be asked for.
+    """
 
     name: str
     expected: str
     found: str
     fix: str
+    loses: bool = False
 
     def __str__(self) -> str:
         return f"{self.name}: expected {self.expected}, got {self.found}"
@@ -171,6 +176,16 @@ def configuration(server: ServerFacts) -> str | None:
     return f"mysql server configuration: {'; '.join(map(str, found))}" if found else None
 
 
+def unlogged(server: ServerFacts) -> str | None:
+    """What a source says that has begun, and cannot go on when all is set right again."""
+    found = [str(one) for one in wrong(server) if one.loses]
+    return (
+        f"mysql server does not log changes so that they can be followed: {'; '.join(found)}"
+        if found
+        else None
+    )
+
+
 def logs_cascades(server: ServerFacts) -> bool:
     """Whether what foreign keys do to rows is logged: MySQL may do it itself, otherwise InnoDB does."""
     if server.flavour == "mariadb" or server.version < _LOGGED_CASCADES_MIN:
@@ -190,7 +205,8 @@ def _unless(server: ServerFacts, name: str, expected: str, fix: str) -> Wrong | 
         return None
     if expected == "1":
         value = {"ON": "1", "OFF": "0"}.get(value.upper(), value)
-    return None if value.upper() == expected else Wrong(name, expected, value, fix)
+    loses = name in _LOSING and value.upper() != "ON_PERMISSIVE"
+    return None if value.upper() == expected else Wrong(name, expected, value, fix, loses)
 
 
 def _set(server: ServerFacts, name: str, value: str) -> str:

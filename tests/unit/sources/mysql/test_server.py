@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from headwater.sources.mysql.facts import Flavour, ServerFacts
-from headwater.sources.mysql.server import configuration, logs_cascades, names_columns, settings_error
+from headwater.sources.mysql.server import (
+    configuration,
+    logs_cascades,
+    names_columns,
+    settings_error,
+    unlogged,
+)
 
 MYSQL = {
     "log_bin": "ON",
@@ -47,6 +55,26 @@ def test_a_source_that_runs_says_it_in_one_line() -> None:
     assert configuration(server("mariadb", binlog_row_image="MINIMAL")) == (
         "mysql server configuration: binlog_row_image: expected FULL, got MINIMAL"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "loses"),
+    [
+        ("log_bin", "OFF", True),
+        ("gtid_mode", "OFF", True),
+        ("gtid_mode", "OFF_PERMISSIVE", True),
+        ("gtid_mode", "ON_PERMISSIVE", False),
+        ("log_replica_updates", "OFF", True),
+        ("binlog_format", "STATEMENT", False),
+        ("binlog_row_image", "MINIMAL", False),
+    ],
+)
+def test_changes_are_lost_for_good_where_the_log_has_them_not_at_all_or_without_a_name(
+    name: str, value: str, loses: bool
+) -> None:
+    found = server("mysql", **{name: value})
+    assert configuration(found) is not None
+    assert (unlogged(found) is not None) == loses
 
 
 def test_a_replica_must_commit_in_order_if_it_works_in_parallel() -> None:
