@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.kinds import install
 from tests.mysql.database import Database
 from tests.support.dying import DyingServer
 from tests.support.mysql import FLAVOURS, MysqlServer, running
@@ -74,8 +75,9 @@ def mortal_upstream(request: pytest.FixtureRequest) -> MysqlServer:
 
 @pytest.fixture(scope="session")
 def mortal_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DyingServer]:
-    """A server that may be killed, or told where to die."""
-    made = DyingServer(tmp_path_factory.mktemp("mortal"))
+    """A server that may be killed, or told where to die; its decoders have defects (tests/kinds/planted)."""
+    planted = install(tmp_path_factory.mktemp("site") / "packages", "tests.kinds.planted")
+    made = DyingServer(tmp_path_factory.mktemp("mortal"), planted)
     try:
         made.start()
         yield made

@@ -196,6 +196,41 @@ def committed(database: Database) -> bool:
     return True
 
 
+# What nobody foresaw
+
+
+def test_an_error_nobody_foresaw_stays_with_its_value_or_its_table(
+    mortal_server: HeadwaterServer, mysql: MysqlServer
+) -> None:
+    """The server's json has a defect (tests/kinds/planted)."""
+    tables = ("good", "few", "many", "filled")
+    made = [f"CREATE TABLE {name} (id int PRIMARY KEY, doc json)" for name in tables]
+    broken = """INSERT INTO {} WITH RECURSIVE g (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM g WHERE n < {})
+        SELECT n, '{{"break": 1}}' FROM g"""
+    told = "internal error while changes were decoded: KeyError: 'planted'"
+    with (
+        closing(Database(mysql)) as database,
+        following(mortal_server, database, *made, broken.format("filled", 40)) as here,
+    ):
+        for name in ("good", "few", "many"):
+            here.create_table(name)
+            here.follows(name)
+        database.run(
+            broken.format("few", 1), broken.format("many", 40), """INSERT INTO good VALUES (1, '{"a": 1}')"""
+        )
+        here.follows("good", columns="id")
+        assert "cannot be stored: internal error: KeyError: 'planted'" in here.value_error_of("few")
+        assert told in here.error_of("many")
+        database.run("INSERT INTO good VALUES (2, NULL)", "UPDATE few SET doc = NULL WHERE id = 1")
+        here.follows("good", columns="id")
+        here.follows("few")
+        # A table that cannot be filled ends as well.
+        here.create_table("filled")
+        assert told in here.error_of("filled")
+        assert here.status_of("src")[0] == "running"
+        assert "in _breaking_from_text" in mortal_server.log_tail(10_000), "the log says where"
+
+
 # What happens to the way
 
 

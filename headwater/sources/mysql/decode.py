@@ -129,7 +129,7 @@ class _Stretch:
 
     def batches(
         self, export: Export, numbers: Integers, unsaid: frozenset[str] = frozenset()
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Iterator[pa.RecordBatch | Received]:
         """The changes that these events are to a table; they say nothing of the columns in `unsaid`."""
         which = self.which[numbers]
         if not len(which):
@@ -139,11 +139,11 @@ class _Stretch:
         for start, end in zip(edges.tolist(), [*edges[1:].tolist(), len(numbers)], strict=True):
             for first in range(start, end, _BATCH_EVENTS):
                 chosen = numbers[first : min(end, first + _BATCH_EVENTS)]
-                yield self._batch(export, self.maps[int(which[start])], chosen, unsaid)
+                yield from self._batch(export, self.maps[int(which[start])], chosen, unsaid)
 
     def _batch(
         self, export: Export, table_map: TableMap, numbers: Integers, unsaid: frozenset[str]
-    ) -> pa.RecordBatch:
+    ) -> Iterator[pa.RecordBatch | Received]:
         found = said(export.pinned, table_map)
         if isinstance(found, str):
             raise self.error(export, int(numbers[0]), found)
@@ -152,12 +152,15 @@ class _Stretch:
         wanted = {place for place in places if place is not None}
         try:
             changes = read_rows(self.events, numbers, table_map, wanted)
-            return _Made(self, export, changes, places, columns).batch()
+            batch, defects = _Made(self, export, changes, places, columns).batch()
         except IncompleteRows as error:
             at = self.gtid(int(numbers[0]))
             raise DefiniteError(".".join(export.reference), at, str(error), READ_AGAIN, True) from error
         except ValueError as error:
             raise self.error(export, int(numbers[0]), str(error)) from error
+        yield batch
+        if defects:
+            yield Received(defects=defects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,8 @@ class _Made:
     places: list[int | None]
     columns: list[ColumnFacts]
 
-    def batch(self) -> pa.RecordBatch:
+    def batch(self) -> tuple[pa.RecordBatch, tuple[str, ...]]:
+        """The changes; and where errors came about that nobody foresaw."""
         export, came = self.export, self.changes.came
         went = self._went()
         both: tuple[Tuples, Tuples] = (came, went)
@@ -193,10 +197,11 @@ class _Made:
             arrays.append(pa.concat_arrays(halves) if halves else pa.nulls(0, arrow_type(type_)))
         ops = pa.array([self._upsert()] * count + [change.DELETE] * (len(numbers) - count), pa.string())
         told = flaws.columns(len(numbers), lambda row: self.stretch.gtid(int(numbers[row])))
-        return pa.RecordBatch.from_arrays(
+        made = pa.RecordBatch.from_arrays(
             [*arrays, *told, ops, pa.array(self._sequence(went))],
             schema=read_schema(export.kept, flawed=bool(flaws)),
         )
+        return made, flaws.defects
 
     def _raw(self, tuples: Tuples, place: int, position: int, facts: ColumnFacts) -> Any:
         as_text = self.export.pinned.columns[position]["text"]

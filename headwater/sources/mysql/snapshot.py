@@ -19,14 +19,15 @@ Not here: leaving out of the stream what a snapshot shows (decode.py).
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Generator, Iterator, Mapping, Sequence, Set
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 from pymysql.connections import Connection
 
-from headwater.core.change import FLAWS
+from headwater.core.change import FLAWS, Received
 from headwater.core.errors import DefiniteError, TransientError
 from headwater.core.frontier import Frontier
 from headwater.core.limits import (
@@ -212,7 +213,14 @@ class Reading:
     def __exit__(self, *_: object) -> None:
         self._close()
 
-    def _read(self, chunk: SnapshotChunk) -> Iterator[pa.RecordBatch]:
+    def _read(self, chunk: SnapshotChunk) -> Iterator[pa.RecordBatch | Received]:
+        # Whatever becomes of the rows: the way is not gone again with some of them left in it.
+        with closing(self._columns(chunk)) as columns:
+            for arrays in columns:
+                yield from _stored(chunk, arrays)
+
+    def _columns(self, chunk: SnapshotChunk) -> Generator[Sequence[pa.Array], None, None]:
+        """As they come."""
         asked: Range = chunk.details
         _check_machine(asked.machine)
         width = max(len(chunk.export.pinned.columns), 1)
@@ -220,8 +228,7 @@ class Reading:
             way = self._to(asked.relay)
             query = asked.query.encode()
             way.sendall(LENGTH.pack(len(query)) + query)
-            for arrays in answer(lambda size: _some(way, size), width):
-                yield _stored(chunk, arrays)
+            yield from answer(lambda size: _some(way, size), width)
             way.sendall(DONE)
         except Refusal as error:
             self._close()
@@ -277,7 +284,7 @@ def _definite(chunk: SnapshotChunk, message: str) -> DefiniteError:
     return DefiniteError(".".join(chunk.export.reference), str(chunk.point.at["until"]), message)
 
 
-def _stored(chunk: SnapshotChunk, arrays: Sequence[pa.Array]) -> pa.RecordBatch:
+def _stored(chunk: SnapshotChunk, arrays: Sequence[pa.Array]) -> Iterator[pa.RecordBatch | Received]:
     export = chunk.export
     made, flaws = [], RowFlaws(export)
     for position, column in enumerate(export.relation.columns):
@@ -286,4 +293,6 @@ def _stored(chunk: SnapshotChunk, arrays: Sequence[pa.Array]) -> pa.RecordBatch:
         made.append(values)
     told = flaws.columns(len(arrays[0]), lambda _: str(chunk.point.at["until"]))
     fields = [*state_schema(export.kept), *([pa.field(FLAWS, pa.string())] if flaws else [])]
-    return pa.RecordBatch.from_arrays([*made, *told], schema=pa.schema(fields))
+    batch = pa.RecordBatch.from_arrays([*made, *told], schema=pa.schema(fields))
+    yield batch
+    yield Received(batch.num_rows, batch.nbytes, flaws.defects)

@@ -12,7 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
+
+import structlog
 
 from headwater.core.errors import DefiniteError
 from headwater.sources.contract import Export
@@ -22,6 +25,9 @@ from headwater.sources.mysql.gtid import parse_gtids
 from headwater.sources.mysql.spool import Remark
 from headwater.sources.mysql.statements import Effect, Name, Statement, lifts, partitions
 from headwater.sources.mysql.trouble import READ_AGAIN
+from headwater.sources.unforeseen import attempted, named, where
+
+log = structlog.get_logger("mysql")
 
 _DROPPED: Final = "table was dropped: `{}`.`{}`"
 _REBUILT: Final = "`{}`.`{}` has other rows by a statement that does not tell which: {}"
@@ -35,15 +41,16 @@ _UNCERTAIN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Why a table is not what it was."""
+    """Why a table is not what it was; `doubtful`: it counts once it has come again."""
 
     message: str
     heals: bool = False
+    doubtful: bool = False
 
     def error(self, export: Export, at: str) -> DefiniteError:
         """What the table here says."""
         hint = READ_AGAIN if self.heals else None
-        return DefiniteError(".".join(export.reference), at, self.message, hint, self.heals)
+        return DefiniteError(".".join(export.reference), at, self.message, hint, self.heals, self.doubtful)
 
 
 def table_of(export: Export) -> Name:
@@ -83,7 +90,15 @@ def _concerns(statement: Statement, export: Export, table: Name) -> bool:
 
 
 def verdict(export: Export, remarks: Iterable[Remark], facts: TableFacts | None) -> Doubt | None:
-    """What such statements mean for a table that is so now."""
+    """What such statements mean for a table that is so now; an error that nobody foresaw is its alone."""
+    found = attempted(partial(_verdict, export, remarks, facts))
+    if not isinstance(found, Exception):
+        return found
+    log.error("table cannot be judged", table=export.table_id, defect=where(found))
+    return Doubt(f"internal error while the table was looked at upstream: {named(found)}", doubtful=True)
+
+
+def _verdict(export: Export, remarks: Iterable[Remark], facts: TableFacts | None) -> Doubt | None:
     table, doubt = table_of(export), None
     for remark in remarks:
         statement = remark.statement

@@ -2,7 +2,7 @@
 
 REGEX with the group (?P<sometimes>..)    an error that nobody foresaw, at every batch with `break` in it
 REGEX with the group (?P<never>..)        the same at every batch
-jsonb of PostgreSQL                       the same at every value with `break` in it
+jsonb of PostgreSQL, json of MySQL        the same at every value with `break` in it
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from headwater.core.types import JSONB, SqlType
 from headwater.decode.contract import Decoded, Decoder, SchemaOf
 from headwater.decode.formats import FORMATS
 from headwater.formats.text import from_text
+from headwater.sources.mysql import values
 from headwater.sources.postgres import flaws
 from tests.kinds.lines import KIND as KIND
 
@@ -45,4 +46,5 @@ def _breaking_from_text(texts: pa.Array, type_: SqlType) -> pa.Array:
     return from_text(texts, type_)
 
 
-vars(flaws)["from_text"] = _breaking_from_text
+for module in (flaws, values):
+    vars(module)["from_text"] = _breaking_from_text
