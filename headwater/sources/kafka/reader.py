@@ -362,10 +362,16 @@ def position(options: Options, secrets: Secrets, now_ms: int) -> Frontier:
 
 
 def _ended(place: Place, told: Ends) -> Place:
-    """A topic's end, or where the source is to begin in it if that is still to come: no leader was there."""
+    """A topic's end, or where the source is to begin in it if that is still to come.
+
+    A partition that has not moved keeps its epoch: another leader may have as many messages, and other ones.
+    What was never there is no leader's.
+    """
     last = tuple(max(end, place.start_of(number)) for number, end in enumerate(told.offsets))
-    there = zip(last, told.offsets, told.epochs, strict=True)
-    epochs = tuple(NO_EPOCH if next_ > end else epoch for next_, end, epoch in there)
+    epochs = tuple(
+        place.epoch_of(number) if next_ == place.of(number) else epoch if next_ <= end else NO_EPOCH
+        for number, (next_, end, epoch) in enumerate(zip(last, told.offsets, told.epochs, strict=True))
+    )
     return replace(place, next=last, epochs=epochs)
 
 
