@@ -205,7 +205,7 @@ class Consumption:
         deadline = SYSTEM_CLOCK.monotonic_s() + KAFKA_SILENCE_S_MAX
         while missing:
             came = self._consume(sum(end - self._next[partition] for partition, end in missing.items()))
-            if came:
+            if any(map(_tells, came)):
                 deadline = SYSTEM_CLOCK.monotonic_s() + KAFKA_SILENCE_S_MAX
             elif SYSTEM_CLOCK.monotonic_s() > deadline:
                 raise trouble(self._trouble.reason(KafkaError(KafkaError._TIMED_OUT)), self._brokers)
@@ -366,6 +366,12 @@ class Consumption:
             return
         if error.fatal() or not error.retriable():
             raise trouble(self._trouble.reason(error), self._brokers)
+
+
+def _tells(message: Message) -> bool:
+    """Whether it is a message, or the word that there are no more; an error may come again for ever."""
+    error = message.error()
+    return error is None or error.code() == KafkaError._PARTITION_EOF
 
 
 def _bytes(message: Message) -> int:
