@@ -72,22 +72,33 @@ def plan_resync(scope: DdlScope, ingestion: Item) -> Outcome:
     changes, notices = _resynced(scope, ingestion)
     items = scope.state.exports_of(ingestion.id)
     table_ids = [export.table_id for item in items for export in _exports(item)]
+    cluster = scope.state.clusters.get(ingestion.cluster_id or "")
+    paused = cluster is not None and cluster.replication_factor == 0
     return Outcome(
         "ALTER SOURCE",
         changes,
         notices=notices,
-        until=lambda coordinator: _begun_anew(coordinator, ingestion.id, table_ids),
+        until=None if paused else lambda coordinator: _begun_anew(coordinator, ingestion.id, table_ids),
     )
 
 
 async def _begun_anew(coordinator: Coordinator, ingestion_id: str, table_ids: Iterable[str]) -> None:
-    """Until reads wait for the tables, and do not tell the old errors any more; not for long."""
+    """Until reads wait for the tables, and tell neither old errors nor old rows any more; not for long."""
     ledger = coordinator.ledger
-    ended = {id_: span for id_ in table_ids if (span := ledger.stopped(id_)) is not None}
+
+    def newest(table_id: str) -> int:
+        """When it got its last error: one of its own when its source begins anew, if only for a moment."""
+        return max((span.ts for span in ledger.errors(table_id)), default=0)
+
+    def readable(table_id: str) -> bool:
+        collection = ledger.collection(table_id)
+        return collection is not None and collection.hydrated
+
+    before = {id_: newest(id_) for id_ in table_ids if readable(id_)}
 
     def begun() -> bool:
-        old = any(ledger.stopped(id_) == span for id_, span in ended.items())
-        return ledger.failure(ingestion_id) is None and not old
+        still = (id_ for id_, ts in before.items() if newest(id_) <= ts and readable(id_))
+        return ledger.failure(ingestion_id) is None and next(still, None) is None
 
     with suppress(TimeoutError):
         async with asyncio.timeout(RESYNC_WAIT_S_MAX):

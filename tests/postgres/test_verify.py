@@ -58,6 +58,11 @@ def test_rows_that_differ_are_named(server: HeadwaterServer, database: Database)
         ]
         ((result, _, row),) = here.rows("VERIFY TABLE u")
         assert (result, row) == ("unexpected", "(1, x)")
+        # As its hint says.  The source runs all the time, and who reads right behind gets no old rows.
+        here.run("ALTER SOURCE src RESYNC")
+        assert here.rows("SELECT count(*), min(n), max(id) FROM a") == [(1000, -1, 2000)]
+        assert here.rows("SELECT * FROM u ORDER BY n") == [(1, "x"), (2, None)]
+        assert [here.rows(f"VERIFY TABLE {table}")[0][0] for table in "au"] == ["equal"] * 2
     finally:
         here.close()
 
