@@ -47,6 +47,7 @@ from headwater.core.limits import (
 )
 from headwater.sources.contract import Options, Secrets
 from headwater.sources.kafka.connection import NAMESPACE, Trouble, fingerprint, settings, trouble
+from headwater.sources.kafka.frontier import NO_EPOCH
 
 Partition = tuple[str, int]
 """A topic, and the number of one of its partitions."""
@@ -214,6 +215,24 @@ class Consumption:
                 told = self._truncated.pop()
                 missing = {partition: end for partition, end in missing.items() if partition[0] != told.topic}
                 yield told
+
+    def replaced(self, topic: str, number: int, start: int, epoch: int) -> bool:
+        """Whether the message before this offset is of a later leader than who had it when it was read.
+
+        The client asks for that as well, but not always when there is a leader only after it has begun.
+        """
+        try:
+            first, _ = self._consumer.get_watermark_offsets(
+                TopicPartition(topic, number), timeout=KAFKA_ANSWER_S_MAX
+            )
+        except KafkaException as error:
+            raise trouble(self._trouble.reason(error.args[0]), self._brokers) from error
+        if first >= start:
+            return False
+        for found in self.read([(topic, number, start - 1, start, NO_EPOCH)]):
+            if isinstance(found, Messages):
+                return any((message.leader_epoch() or 0) > epoch for message in found.found)
+        return False
 
     def rest(self) -> None:
         """Until the next tick, which may be another worker's."""

@@ -54,6 +54,10 @@ def read(part: ReadPart, secrets: Secrets, answers: Answers) -> Iterator[tuple[E
             yield from ended(export, None, made)
         else:
             making[export.reference[-1]][export.table_id] = made
+    for lost in _replaced(part, secrets, stretches):
+        tables = making[lost.topic]
+        yield from [(rows.export, _truncated(lost)) for rows in tables.values()]
+        tables.clear()
     number = _numbering(stretches)
     with consumption(part.options, secrets, keep=True, share=share) as consumer:
         for found in consumer.read(stretches):
@@ -84,6 +88,16 @@ def read(part: ReadPart, secrets: Secrets, answers: Answers) -> Iterator[tuple[E
     for tables in making.values():
         for rows in tables.values():
             yield rows.export, received[rows.export.table_id]
+
+
+def _replaced(part: ReadPart, secrets: Secrets, stretches: Sequence[Stretch]) -> Iterator[Truncated]:
+    """Partitions with another leader since they were read, who has other messages there."""
+    anew = [tuple(place) for place in part.details["led_anew"]]
+    for topic, number, start, _, epoch in stretches:
+        if (topic, number) in anew and start:
+            with consumption(part.options, secrets, keep=False) as consumer:
+                if consumer.replaced(topic, number, start, epoch):
+                    yield Truncated(topic, number, start)
 
 
 def _truncated(found: Truncated) -> DefiniteError:

@@ -326,7 +326,12 @@ class KafkaReader:
         for index, stretches in enumerate(shared_out(first, cut, tabled)):
             ids = {name: cut.topics[name].id for name, *_ in stretches}
             of_these = tuple(export for export in exports if topic_of(export)[0] in ids)
-            details = {"ids": ids, "stretches": stretches}
+            anew = [
+                [name, number]
+                for name, number, start, stop, epoch in stretches
+                if start < stop and NO_EPOCH < epoch < cut.topics[name].epoch_of(number)
+            ]
+            details = {"ids": ids, "stretches": stretches, "led_anew": anew}
             parts.append(ReadPart(SOURCE_TYPE, self._options, None, None, of_these, index, details))
         return cut, tuple(parts)
 
