@@ -28,6 +28,7 @@ from tests.mysql.database import PASSWORD, Database
 from tests.support.certificates import Authority
 from tests.support.mysql import FLAVOURS, MysqlServer, running
 from tests.support.proxy import Proxy
+from tests.support.server import eventually
 
 
 def no_secrets(id_: str) -> bytes:
@@ -190,7 +191,9 @@ def test_a_socket_of_the_machine_is_a_way_too(mariadb: MysqlServer) -> None:
 def test_a_server_that_has_stopped_is_not_waited_for(mariadb: MysqlServer) -> None:
     assert mariadb.process is not None
     mariadb.process.send_signal(signal.SIGSTOP)
+    threads = Path(f"/proc/{mariadb.process.pid}/task")
     try:
+        eventually(lambda: all(") T " in stat.read_text() for stat in threads.glob("*/stat")))
         began = SYSTEM_CLOCK.monotonic_s()
         error = refused(options(mariadb))
         assert error.message == "error connecting to server: connection timed out"
