@@ -9,9 +9,9 @@ cd "$(dirname "$0")/.."
 
 readonly rows=(
     "tests/wire/test_freezing.py"
-    "tests --ignore tests/postgres --ignore tests/text --ignore tests/chaos --ignore tests/mysql --ignore tests/wire/test_freezing.py --ignore tests/test_tidy.py"
+    "tests --ignore tests/postgres --ignore tests/text --ignore tests/chaos --ignore tests/clients --ignore tests/kinds --ignore tests/mysql --ignore tests/wire/test_freezing.py --ignore tests/test_tidy.py"
     "tests/postgres tests/text"
-    "tests/chaos tests/mysql"
+    "tests/chaos tests/clients tests/kinds tests/mysql"
 )
 # Where so many have failed it is no chance.
 readonly again_max=20
